@@ -141,7 +141,8 @@ impl PairsArgs {
         };
         session.console.end_phase();
         output.finish()?;
-        session.console.say(&format!("{} pairs", size::thousands(found)));
+        let pairs = if found == 1 { "pair" } else { "pairs" };
+        session.console.say(&format!("{} {pairs}", size::thousands(found)));
         Ok(())
     }
 

@@ -88,6 +88,7 @@ impl QueryArgs {
         let inputs = if self.inputs.is_empty() && self.rows.files_from.is_none() {
             None
         } else {
+            self.refuse_texts()?;
             Some(self.rows.inputs(&self.inputs, &session.console)?)
         };
         // Fingerprints alone have nothing to check.
@@ -98,6 +99,16 @@ impl QueryArgs {
         let verify =
             if texts { self.verify.or_as_made(&header, &session.console)? } else { self.verify };
         for_width!(header.bits, F => self.search::<F>(session, &header, inputs.as_ref(), verify))
+    }
+
+    /// Refuses a text that was given as the name of a file.
+    fn refuse_texts(&self) -> Result<()> {
+        let is_text = |input: &&PathBuf| {
+            !input.exists() && input.to_string_lossy().contains(char::is_whitespace)
+        };
+        let Some(text) = self.inputs.iter().find(is_text) else { return Ok(()) };
+        let text = text.display();
+        Err(Failure::Usage(format!("{text}: no such file; to search for a text, pass --text")))
     }
 
     fn search<F: Fingerprint>(

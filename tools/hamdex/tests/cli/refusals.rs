@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::support::{Bench, EXPORTED, PRINTS, stored};
+use crate::support::{Bench, EXPORTED, PRINTS, outcome, stored};
 
 #[test]
 fn what_is_no_index_is_named_with_the_remedy() {
@@ -336,4 +336,14 @@ fn what_cannot_be_repaired_is_not_sent_back_to_repair() {
     assert!(!outcome.stderr.contains("'hamdex index repair'"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("'hamdex index restore'"), "{}", outcome.stderr);
     assert!(!bench.path("repaired").exists());
+}
+
+#[test]
+fn a_text_given_as_a_file_is_refused_with_the_option_for_texts() {
+    let bench = stored();
+    let query = |input: &str| outcome(bench.command("query idx").arg(input).output().unwrap());
+    query("sunny days are here").refused(2, &["sunny days are here: no such file", "--text"]);
+    query("absent.jsonl").refused(6, &["absent.jsonl"]);
+    bench.file("in two words.jsonl", "{\"fingerprint\":\"00000000000000ff\"}\n");
+    assert_eq!(query("in two words.jsonl").status, 0);
 }
