@@ -54,8 +54,6 @@ fn open(path: &Path) -> Result<Opened> {
     let bounds = Bounds::of_files(path)?;
     open_families(path, bounds, MIN_MEMORY, true, |tuning| {
         let mut options = tuning.database_as_it_is();
-        // Keep all files open: a compaction deletes what it replaces.
-        options.set_max_open_files(-1);
         options.set_wal_recovery_mode(DBRecoveryMode::AbsoluteConsistency);
         options
     })

@@ -281,8 +281,10 @@ pub(super) fn open_families(
     require_meta(path, &names)?;
     let tuning = Tuning::new(memory, names.len());
     let descriptors = names.iter().map(|name| tuning.descriptor(name));
-    let options = options(&tuning);
+    let mut options = options(&tuning);
     let db = if read_only {
+        // Keep all files open: a writer or a compaction deletes files that it no longer needs.
+        options.set_max_open_files(-1);
         Db::open_cf_descriptors_read_only(&options, path, descriptors, false)
     } else {
         Db::open_cf_descriptors(&options, path, descriptors)
@@ -310,14 +312,7 @@ fn open(
         },
         bounds => bounds?,
     };
-    let opened = open_families(directory, bounds, memory, read_only, |tuning| {
-        let mut options = tuning.database_as_it_is();
-        if read_only {
-            // Keep all files open: a writer deletes files that it no longer needs.
-            options.set_max_open_files(-1);
-        }
-        options
-    })?;
+    let opened = open_families(directory, bounds, memory, read_only, Tuning::database_as_it_is)?;
     let header = read_header(&opened.db, path)?;
     Ok((opened, header))
 }
