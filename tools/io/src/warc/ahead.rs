@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::vec;
 
 use super::MAGIC;
-use super::members::{Form, Members, Trouble};
+use super::members::{Form, Members, Trouble, Unpack};
 use crate::open::{Meter, buffered};
 
 /// Packed bytes of a range.
@@ -23,7 +23,7 @@ pub(super) const RANGE: u64 = 1 << 19;
 /// Bytes that are unpacked of a range ahead.
 const MOST: usize = 8 << 20;
 
-/// The members of a file.
+/// Takes the members that other threads unpack.
 pub(super) struct Ahead {
     file: Arc<Packed>,
     /// What each thread unpacked.
@@ -65,9 +65,12 @@ impl Ahead {
         range: u64,
         meter: &Meter,
     ) -> io::Result<Option<Self>> {
+        if threads < 2 {
+            return Ok(None);
+        }
         let file = File::open(path)?;
         let length = file.metadata()?.len();
-        if threads < 2 || length <= range {
+        if length <= range {
             return Ok(None);
         }
         let Some((form, dictionary)) = Members::new(buffered(file))?.packing() else {
@@ -98,30 +101,28 @@ impl Ahead {
             in_order,
         }))
     }
+}
 
-    /// As [`Members::offset`].
-    pub(super) fn offset(&self) -> u64 {
+impl Unpack for Ahead {
+    fn offset(&self) -> u64 {
         self.in_order.as_ref().map_or(self.member.start, Members::offset)
     }
 
-    /// As [`Members::fill`].
-    pub(super) fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
+    fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
         match &mut self.in_order {
             Some(members) => members.fill(wanted),
             None => Ok(self.member.bytes.get(self.at..).unwrap_or_default()),
         }
     }
 
-    /// As [`Members::pass`].
-    pub(super) fn pass(&mut self, bytes: usize) {
+    fn pass(&mut self, bytes: usize) {
         match &mut self.in_order {
             Some(members) => members.pass(bytes),
             None => self.at = (self.at + bytes).min(self.member.bytes.len()),
         }
     }
 
-    /// As [`Members::next`].
-    pub(super) fn next(&mut self) -> Result<bool, Trouble> {
+    fn next(&mut self) -> Result<bool, Trouble> {
         loop {
             if let Some(members) = &mut self.in_order {
                 if !members.next()? {
@@ -144,7 +145,9 @@ impl Ahead {
             }
         }
     }
+}
 
+impl Ahead {
     fn take_range(&mut self) {
         let Some(range) = self.file.ranges.get(self.taken) else {
             // The end of the file, or what was appended to it.

@@ -32,6 +32,21 @@ pub(super) enum Trouble {
 }
 
 /// The bytes of a file, member by member.
+pub(super) trait Unpack: Send {
+    /// Returns the offset of the next byte in a plain file, else that of its member.
+    fn offset(&self) -> u64;
+
+    /// Returns the next `wanted` bytes of the member, fewer at its end.
+    fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble>;
+
+    /// Skips bytes that were filled.
+    fn pass(&mut self, bytes: usize);
+
+    /// Continues with the next member if this one has ended; false at the end of the file.
+    fn next(&mut self) -> Result<bool, Trouble>;
+}
+
+/// Unpacks the members one after another.
 pub(super) struct Members {
     state: State,
     form: Form,
@@ -155,17 +170,17 @@ impl Members {
         self.state = State::Between(input);
         found
     }
+}
 
-    /// Returns the offset of the next byte in a plain file, else that of its member.
-    pub(super) fn offset(&self) -> u64 {
+impl Unpack for Members {
+    fn offset(&self) -> u64 {
         match &self.state {
             State::Plain(input) => input.taken - (self.buffer.len() - self.at) as u64,
             State::Between(_) | State::Gzip(_) | State::Zstandard(_) | State::Moving => self.start,
         }
     }
 
-    /// Returns the next `wanted` bytes of the member, fewer at its end.
-    pub(super) fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
+    fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
         while self.buffer.len() - self.at < wanted {
             if self.at > 0 {
                 self.buffer.drain(..self.at);
@@ -194,13 +209,11 @@ impl Members {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
-    /// Skips bytes that were filled.
-    pub(super) fn pass(&mut self, bytes: usize) {
+    fn pass(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.buffer.len());
     }
 
-    /// Continues with the next member if this one has ended; false at the end of the file.
-    pub(super) fn next(&mut self) -> Result<bool, Trouble> {
+    fn next(&mut self) -> Result<bool, Trouble> {
         let mut input = match self.leave() {
             State::Plain(input) => {
                 self.state = State::Plain(input);
@@ -234,7 +247,9 @@ impl Members {
             }
         }
     }
+}
 
+impl Members {
     fn leave(&mut self) -> State {
         std::mem::replace(&mut self.state, State::Moving)
     }

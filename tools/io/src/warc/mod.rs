@@ -15,7 +15,7 @@ use std::path::Path;
 
 use self::ahead::Ahead;
 use self::http::Head;
-use self::members::{Members, Trouble};
+use self::members::{Members, Trouble, Unpack};
 pub(crate) use self::page::Page;
 use super::chunk::MAX_ROW;
 use super::open::{self, Meter, Reader};
@@ -57,44 +57,8 @@ pub(crate) struct Record {
 
 /// Reads records one after another.
 pub(crate) struct Records {
-    members: Unpacking,
+    members: Box<dyn Unpack>,
     count: u64,
-}
-
-/// Who unpacks the members of a file.
-enum Unpacking {
-    InOrder(Members),
-    Ahead(Box<Ahead>),
-}
-
-impl Unpacking {
-    fn offset(&self) -> u64 {
-        match self {
-            Self::InOrder(members) => members.offset(),
-            Self::Ahead(members) => members.offset(),
-        }
-    }
-
-    fn fill(&mut self, wanted: usize) -> Result<&[u8], Trouble> {
-        match self {
-            Self::InOrder(members) => members.fill(wanted),
-            Self::Ahead(members) => members.fill(wanted),
-        }
-    }
-
-    fn pass(&mut self, bytes: usize) {
-        match self {
-            Self::InOrder(members) => members.pass(bytes),
-            Self::Ahead(members) => members.pass(bytes),
-        }
-    }
-
-    fn next(&mut self) -> Result<bool, Trouble> {
-        match self {
-            Self::InOrder(members) => members.next(),
-            Self::Ahead(members) => members.next(),
-        }
-    }
 }
 
 /// Why a record is none.
@@ -117,7 +81,7 @@ impl From<Trouble> for Fault {
 
 impl Records {
     pub(crate) fn new(reader: Reader) -> std::io::Result<Self> {
-        Ok(Self { members: Unpacking::InOrder(Members::new(reader)?), count: 0 })
+        Ok(Self { members: Box::new(Members::new(reader)?), count: 0 })
     }
 
     /// Opens a file whose members that many threads unpack.
@@ -132,7 +96,7 @@ impl Records {
         meter: &Meter,
     ) -> std::io::Result<Self> {
         Ok(match Ahead::new(path, threads, range, meter)? {
-            Some(ahead) => Self { members: Unpacking::Ahead(Box::new(ahead)), count: 0 },
+            Some(ahead) => Self { members: Box::new(ahead), count: 0 },
             None => Self::new(open::as_it_is(path, meter)?)?,
         })
     }
