@@ -23,8 +23,8 @@ use crate::verify::{EvidenceFile, Linkage, Verification};
 /// [`Verification::Contains`] it is the largest document of the group by
 /// [`Extent`](crate::verify::Extent), and the first among equals. `evidence` is what the
 /// verification of `settings` compares; without it the distance decides. Takes about 200 bytes of
-/// memory per document, 256 more if most texts are short and many alike, or what [`DedupOptions::memory`] allows
-/// and 10 bytes per document.
+/// memory per document, 256 more if most texts are short and many documents near, or what
+/// [`DedupOptions::memory`] allows and 10 bytes per document.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ const BLOCKS: u32 = 64;
 /// Near documents of one whose checks take as long as reading its outline.
 ///
 /// A check that an outline saves reads two records, 0.36 us, for two documents; an outline takes
-/// 1 us (a million lines and 20 million rows of FIGURES).
+/// 1 us (`--unit line`, and the 20 million rows of FIGURES).
 const PAYING: u64 = 6;
 
 /// Documents of the sample that shows how many are near.
