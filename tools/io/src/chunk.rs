@@ -3,18 +3,18 @@
 //! A chunk has about [`CHUNK`] bytes and never above one row more, so memory does not depend on the
 //! size of the input.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use hamdex::text::{self, Encoding};
+use hamdex::text::Encoding;
 
 use super::columnar::{Batch, Columnar};
-use super::exported;
 use super::fields::Fields;
-use super::flow::{End, Event, Gate, Unit, for_each_made};
+use super::flow::{End, Event, Share, Unit, for_each_made};
+use super::gate::Gate;
 use super::inputs::Inputs;
 use super::kind::Kind;
 use super::open::{Meter, Reader, is_html};
@@ -34,7 +34,7 @@ pub(crate) const ROWS: usize = 8192;
 /// The longest row or text file; anything longer is a bad row.
 pub(crate) const MAX_ROW: u64 = 128 << 20;
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Consecutive rows of one source.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ pub fn for_each_chunk(
 }
 
 /// `None` once no result is wanted.
-type Stop = Option<Failure>;
+pub(super) type Stop = Option<Failure>;
 
 /// What every reading thread reads with.
 pub(crate) struct Out {
@@ -188,8 +188,8 @@ impl Out {
                 }
                 None => (None, None),
             };
-            let before = match (before, &unit.part) {
-                (Some(before), Some(part)) => {
+            let before = match (before, &unit.share) {
+                (Some(before), Share::Groups(part)) => {
                     Some(before.saturating_sub(part.first).min(part.rows))
                 }
                 (before, _) => before,
@@ -214,23 +214,27 @@ impl Out {
 }
 
 /// A source that is being read, or a part of it.
-struct One<'a> {
-    out: &'a Out,
-    source: &'a Source,
-    unit: &'a Unit,
+pub(super) struct One<'a> {
+    pub(super) out: &'a Out,
+    pub(super) source: &'a Source,
+    pub(super) unit: &'a Unit,
     /// Position among the units.
-    position: usize,
-    /// Its rows in an earlier pass.
-    before: Option<u64>,
-    /// Origin of its first row, if it is known.
+    pub(super) position: usize,
+    /// Its rows in an earlier pass; of a range of lines those of the source.
+    pub(super) before: Option<u64>,
+    /// Origin of the source's first row, if it is known.
     base: Option<u64>,
-    sent: u64,
-    grown: bool,
+    /// Chunks that were sent.
+    pub(super) sent: u64,
+    pub(super) grown: bool,
 }
 
 impl One<'_> {
     /// Returns the number of rows.
     fn run(&mut self) -> Result<u64, Stop> {
+        if let Share::Lines(range) = &self.unit.share {
+            return self.range(range);
+        }
         let rows = match &self.source.kind {
             Kind::Lines | Kind::Json | Kind::Delimited(_) => self.lines()?,
             Kind::Columnar(columnar) => self.table(columnar)?,
@@ -247,16 +251,26 @@ impl One<'_> {
         }
     }
 
-    fn send(&mut self, body: Body) -> Result<(), Stop> {
-        let known = self.out.gate.admit(self.position, body.bytes()).map_err(|()| None)?;
-        let (source, read) = (self.unit.source, self.out.meter.bytes());
-        let chunk = Chunk { source, base: self.base.or(known), read, body };
+    pub(super) fn send(&mut self, body: Body) -> Result<(), Stop> {
+        let known = self.admit(body.bytes())?;
+        self.hand_on(body, known)
+    }
+
+    /// Waits until there is room for a chunk; returns the origin of the source if it is known.
+    pub(super) fn admit(&self, bytes: usize) -> Result<Option<u64>, Stop> {
+        let known = self.out.gate.admit(self.position, bytes).map_err(|()| None)?;
+        Ok(self.base.or(known))
+    }
+
+    /// Hands on a chunk that there is room for.
+    pub(super) fn hand_on(&mut self, body: Body, base: Option<u64>) -> Result<(), Stop> {
+        let chunk = Chunk { source: self.unit.source, base, read: self.out.meter.bytes(), body };
         self.sent += 1;
         self.out.read.send(Event::Chunk(self.position, self.sent - 1, chunk)).map_err(|_| None)
     }
 
     /// Returns the bytes of the next chunk: the first ones are small, so that all threads begin.
-    fn wanted(&self) -> usize {
+    pub(super) fn wanted(&self) -> usize {
         CHUNK.min(FIRST << self.sent.min(8))
     }
 
@@ -268,7 +282,7 @@ impl One<'_> {
     fn table(&mut self, columnar: &Columnar) -> Result<u64, Stop> {
         let mut rows = 0;
         let most = self.before.unwrap_or(u64::MAX);
-        let (part, whole) = (self.unit.part.as_ref(), self.out.rows == Rows::Whole);
+        let (part, whole) = (self.unit.share.groups(), self.out.rows == Rows::Whole);
         let first = part.map_or(0, |part| part.first);
         for batch in columnar.batches_of(whole, part, &self.out.meter)? {
             let batch = batch.map_err(|e| Failure::io(&self.source.name, e))?;
@@ -283,70 +297,6 @@ impl One<'_> {
             }
         }
         Ok(rows)
-    }
-
-    /// Reads at most `most` lines of JSON Lines and returns their number.
-    fn lines(&mut self) -> Result<u64, Stop> {
-        let (source, before) = (self.source, self.before);
-        let mut reader = source.open_rows(&self.out.meter)?;
-        let mut ordinal = 0;
-        loop {
-            let wanted = self.wanted();
-            let mut bytes = Vec::with_capacity(wanted + wanted / 8);
-            let mut lines = Vec::new();
-            let mut end = false;
-            while bytes.len() < wanted && lines.len() < ROWS {
-                // A writer of single rows wants each to appear at once.
-                if source.is_live() && !lines.is_empty() && reader.buffer().is_empty() {
-                    break;
-                }
-                let start = bytes.len();
-                if before.is_some_and(|before| ordinal >= before) {
-                    let more = reader.fill_buf().map_err(|e| Failure::io(&source.name, e))?;
-                    self.grown |= !more.is_empty();
-                    end = true;
-                    break;
-                }
-                let read =
-                    read_line(&mut reader, &mut bytes).map_err(|e| Failure::io(&source.name, e))?;
-                let Some(too_long) = read else {
-                    end = true;
-                    break;
-                };
-                if ordinal == 0 && is_utf16(&bytes) {
-                    return Err(Some(Failure::file(
-                        &source.name,
-                        "is UTF-16, but JSON Lines are UTF-8; convert it with 'iconv -f UTF-16 \
-                            -t UTF-8'",
-                    )));
-                }
-                if ordinal == 0 && bytes.starts_with(BOM) {
-                    bytes.drain(..BOM.len());
-                }
-                let line = bytes.get(start..).unwrap_or_default();
-                if too_long {
-                    let fault = Some(Reason::TooLong(MAX_ROW));
-                    lines.push(Line { ordinal, bytes: start..start, fault });
-                } else if let Some((reason, record)) = source.refused(line) {
-                    let fault = Some(Reason::Record(reason.to_owned()));
-                    let record = bytes.len() - record.len()..bytes.len();
-                    lines.push(Line { ordinal, bytes: record, fault });
-                } else if !line.trim_ascii().is_empty() && !exported::is_header(line) {
-                    lines.push(Line { ordinal, bytes: start..bytes.len(), fault: None });
-                } else {
-                    bytes.truncate(start);
-                }
-                ordinal += 1;
-            }
-            if !lines.is_empty() {
-                // One long line may leave twice its length allocated while chunks wait.
-                bytes.shrink_to(CHUNK + CHUNK / 8);
-                self.send(Body::Lines { bytes, lines })?;
-            }
-            if end {
-                return Ok(ordinal);
-            }
-        }
     }
 
     /// Reads raw fingerprints; returns their number, a partial one at the end included.
@@ -455,27 +405,6 @@ pub fn changed(name: &str) -> Failure {
         name,
         "changed while it was read, so nothing was written; run again once the inputs are stable",
     )
-}
-
-/// Returns whether the first line of a file is UTF-16, whose line end is cut in two.
-fn is_utf16(line: &[u8]) -> bool {
-    let whole = line.get(..line.len() & !1).unwrap_or_default();
-    whole.contains(&0) && text::decode(whole).encoding.starts_with("UTF-16")
-}
-
-/// Appends a line with its end; returns whether it was too long and dropped, `None` at the end.
-fn read_line(reader: &mut Reader, bytes: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
-    let start = bytes.len();
-    let read = (&mut *reader).take(MAX_ROW).read_until(b'\n', bytes)?;
-    if read == 0 {
-        return Ok(None);
-    }
-    if (read as u64) < MAX_ROW || bytes.ends_with(b"\n") {
-        return Ok(Some(false));
-    }
-    bytes.truncate(start);
-    reader.skip_until(b'\n')?;
-    Ok(Some(true))
 }
 
 fn read_all(mut reader: impl Read, bytes: &mut Vec<u8>) -> std::io::Result<u64> {

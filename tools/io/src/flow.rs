@@ -1,37 +1,41 @@
 //! Flow: chunks are read, made into results on all threads, and handed on in order.
 //!
-//! Up to one reading thread per processor reads units: sources, or some row groups of a Parquet
-//! file. With six threads a unit, two or more unpack the members of a crawl. A chunk becomes a job
-//! of the pool as soon as it is read. The caller's thread receives the results in the order of the
-//! units. A stage waits for another one only if the chunks and results in flight reach a limit of
-//! bytes; the unit that is handed on always continues, so that the limit cannot block it.
+//! Up to one reading thread per thread of the pool reads units: sources, some row groups of a
+//! Parquet file, or ranges of lines. With six threads a source, two or more unpack the members of a
+//! crawl; with sixteen, two or more read the lines of a plain file. A chunk becomes a job of the
+//! pool as soon as it is read. The caller's thread receives the results in the order of the units.
+//! A stage waits for another one only if the chunks and results in flight reach a limit of bytes;
+//! the unit that is handed on always continues, so that the limit cannot block it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rayon::Yield;
 
 use super::chunk::{CHUNK, Chunk, Extents, Out, Rows};
 use super::columnar::Part;
+use super::gate::Gate;
 use super::inputs::Inputs;
 use super::kind::Kind;
+use super::lines;
 use super::open::Meter;
 use crate::failure::{Failure, Result};
 use crate::host::Host;
 
-/// Chunks in flight of the unit that is handed on, besides two per thread.
+/// Chunks in flight of the unit that is handed on, besides two per thread that works.
 const FRONT: usize = 8;
-
-/// Bytes in flight of all later units, chunks and results.
-const AHEAD: usize = 64 << 20;
 
 /// Threads that one thread which unpacks a crawl keeps busy: those of plain text, which is faster
 /// than HTML.
 const UNPACKED: usize = 3;
+
+/// The same of one thread that reads the lines of a plain file.
+pub(crate) const READ: usize = 8;
 
 /// How long a worker of the pool waits before it looks for another job.
 const IDLE: Duration = Duration::from_millis(1);
@@ -53,25 +57,50 @@ pub(crate) enum Event {
 pub(crate) struct Unit {
     /// Position of the source among the inputs.
     pub(crate) source: usize,
-    /// `None` is the whole source.
-    pub(crate) part: Option<Part>,
+    pub(crate) share: Share,
     /// Whether the source ends with it.
-    last: bool,
+    pub(crate) last: bool,
 }
 
-/// Cuts the sources into units, in order.
-fn units(inputs: &Inputs) -> Arc<[Unit]> {
-    let mut units = Vec::with_capacity(inputs.sources.len());
-    for (source, kind) in inputs.sources.iter().map(|source| &source.kind).enumerate() {
-        let parts = if let Kind::Columnar(file) = kind { file.parts() } else { Vec::new() };
-        let last = parts.len().saturating_sub(1);
-        let part = |(at, part)| Unit { source, part: Some(part), last: at == last };
-        if parts.is_empty() {
-            units.push(Unit { source, part: None, last: true });
-        }
-        units.extend(parts.into_iter().enumerate().map(part));
+/// What a unit has of its source.
+#[derive(Debug)]
+pub(crate) enum Share {
+    Whole,
+    Groups(Part),
+    /// The lines that begin in a range of bytes.
+    Lines(Range<u64>),
+}
+
+impl Share {
+    /// Returns the row groups; `None` is all of them.
+    pub(crate) fn groups(&self) -> Option<&Part> {
+        if let Self::Groups(part) = self { Some(part) } else { None }
     }
-    units.into()
+}
+
+/// Cuts the sources into units, in order; returns how many threads can read them as well.
+fn units(inputs: &Inputs, threads: usize) -> (Arc<[Unit]>, usize) {
+    let of_source = threads / inputs.sources.len().max(1);
+    let (mut units, mut readers) = (Vec::with_capacity(inputs.sources.len()), 0);
+    for (source, from) in inputs.sources.iter().enumerate() {
+        let lines = matches!(from.kind, Kind::Lines) && of_source >= 2 * READ;
+        let mut shares: Vec<Share> = if let Kind::Columnar(file) = &from.kind {
+            file.parts().into_iter().map(Share::Groups).collect()
+        } else if lines {
+            lines::ranges(from).into_iter().map(Share::Lines).collect()
+        } else {
+            Vec::new()
+        };
+        if shares.is_empty() {
+            shares.push(Share::Whole);
+        }
+        // Each further one would only hold back more bytes.
+        readers += if lines { shares.len().min(of_source / READ) } else { shares.len() };
+        let last = shares.len() - 1;
+        let unit = |(at, share)| Unit { source, share, last: at == last };
+        units.extend(shares.into_iter().enumerate().map(unit));
+    }
+    (units.into(), readers.min(threads))
 }
 
 /// The end of a unit.
@@ -116,20 +145,23 @@ pub fn for_each_made<T: Send>(
 ) -> Result<Extents> {
     let threads = rayon::current_num_threads();
     let extents = extents.or(inputs.drawn.as_ref().map(|drawn| &drawn.extents));
-    let gate = Arc::new(Gate::new(CHUNK * (FRONT + 2 * threads)));
+    // More threads than processors would only keep more bytes in flight, beyond the caches.
+    let working =
+        std::thread::available_parallelism().map_or(threads, |all| threads.min(all.get()));
+    let gate = Arc::new(Gate::new(CHUNK * (FRONT + 2 * working)));
     let (read, reads) = channel();
-    let (units, meter) = (units(inputs), Meter::default());
-    let mut readers = Vec::new();
-    for _ in 0..threads.min(units.len()) {
+    let ((units, readers), meter) = (units(inputs, threads), Meter::default());
+    let unpacking = threads / inputs.sources.len().max(1) / UNPACKED;
+    let mut reading = Vec::new();
+    for _ in 0..readers {
         let (inputs, gate, read) = (Arc::clone(inputs), Arc::clone(&gate), read.clone());
         let (units, meter) = (Arc::clone(&units), meter.clone());
-        let of_unit = threads / units.len() / UNPACKED;
         let before = extents.cloned();
-        let out = Out { gate, units, threads: of_unit, read, rows, before, meter };
+        let out = Out { gate, units, threads: unpacking, read, rows, before, meter };
         // Not a scoped thread: it may wait for a terminal long after the work has failed.
         let thread = std::thread::Builder::new().name("reader".to_owned());
         let reader = thread.spawn(move || out.run(&inputs));
-        readers.push(reader.map_err(|e| Failure::io("reading thread", e))?);
+        reading.push(reader.map_err(|e| Failure::io("reading thread", e))?);
     }
     let (made, results) = channel();
     let flow = Flow { inputs, units: &units, console, gate: &gate, results };
@@ -163,7 +195,7 @@ pub fn for_each_made<T: Send>(
             flow.hand_on(visit)
         })
     })?;
-    for reader in readers {
+    for reader in reading {
         // All sources have ended, and so has the thread; it panics only through its events.
         let _ = reader.join();
     }
@@ -294,99 +326,6 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Bounds the bytes in flight.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    state: Mutex<State>,
-    moved: Condvar,
-    /// Bytes in flight of the unit that is handed on.
-    front: usize,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// The next unit to read.
-    next: usize,
-    /// The unit that is handed on, and the origin of the first row of its source.
-    front: usize,
-    base: u64,
-    /// Bytes in flight by unit, and of all units behind the front.
-    used: HashMap<usize, usize>,
-    ahead: usize,
-    closed: bool,
-}
-
-impl Gate {
-    fn new(front: usize) -> Self {
-        Self { state: Mutex::default(), moved: Condvar::new(), front }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the next unit to read, with its position; `None` once it is not wanted.
-    pub(crate) fn next<'u>(&self, units: &'u [Unit]) -> Option<(usize, &'u Unit)> {
-        let mut state = self.lock();
-        let next = state.next;
-        state.next += 1;
-        units.get(next).filter(|_| !state.closed).map(|unit| (next, unit))
-    }
-
-    /// Waits until there is room for a chunk, and returns the origin of the source's first row if
-    /// it is known; fails once no result is wanted.
-    pub(crate) fn admit(&self, unit: usize, bytes: usize) -> Result<Option<u64>, ()> {
-        let mut state = self.lock();
-        loop {
-            if state.closed {
-                return Err(());
-            }
-            let front = unit == state.front;
-            let used = if front { state.used.get(&unit).copied() } else { Some(state.ahead) };
-            let used = used.unwrap_or(0);
-            let limit = if front { self.front } else { AHEAD };
-            if used + bytes <= limit || (front && used == 0) {
-                *state.used.entry(unit).or_default() += bytes;
-                if !front {
-                    state.ahead += bytes;
-                }
-                return Ok(front.then_some(state.base));
-            }
-            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Changes the bytes of something in flight.
-    pub(crate) fn resize(&self, unit: usize, from: usize, to: usize) {
-        let mut state = self.lock();
-        let used = state.used.entry(unit).or_default();
-        *used = (*used + to).saturating_sub(from);
-        if unit != state.front {
-            state.ahead = (state.ahead + to).saturating_sub(from);
-        }
-        drop(state);
-        self.moved.notify_all();
-    }
-
-    /// Makes the next unit the one that is handed on; `base` is the origin of its source.
-    fn pass(&self, base: u64) {
-        let mut state = self.lock();
-        let done = state.front;
-        state.used.remove(&done);
-        state.front += 1;
-        state.base = base;
-        let front = state.front;
-        state.ahead -= state.used.get(&front).copied().unwrap_or(0).min(state.ahead);
-        drop(state);
-        self.moved.notify_all();
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.moved.notify_all();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
@@ -459,24 +398,5 @@ mod tests {
         let make = |_| -> Result<((), usize)> { panic!("within the pool") };
         let visit = |_, _, ()| Ok(());
         let _ = for_each_made(&inputs, Rows::Needed, None, &Silent, make, visit);
-    }
-
-    #[test]
-    fn only_the_source_in_front_may_exceed_its_bytes() {
-        let gate = Arc::new(Gate::new(100));
-        assert_eq!(gate.admit(0, 1000), Ok(Some(0)));
-        assert_eq!(gate.admit(1, AHEAD), Ok(None));
-        let waiting = std::thread::spawn({
-            let gate = Arc::clone(&gate);
-            move || gate.admit(1, 1)
-        });
-        gate.resize(0, 1000, 0);
-        assert!(!waiting.is_finished());
-        // The bytes of the next source count as those of the front from now on.
-        gate.pass(7);
-        gate.resize(1, AHEAD, 0);
-        assert_eq!(waiting.join().unwrap(), Ok(Some(7)));
-        gate.close();
-        assert_eq!(gate.admit(1, 1), Err(()));
     }
 }

@@ -22,12 +22,14 @@ mod fields;
 mod flow;
 #[cfg(any(test, feature = "coverage"))]
 mod fuzzing;
+mod gate;
 pub mod host;
 mod inputs;
 pub mod job;
 mod json;
 pub mod key;
 mod kind;
+mod lines;
 mod look;
 mod make;
 mod open;
