@@ -55,6 +55,7 @@ compile_error!(
 
 pub mod advice;
 pub mod any;
+mod bits;
 mod bulk;
 mod calibrate;
 pub mod dedup;

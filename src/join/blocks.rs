@@ -3,8 +3,8 @@
 //! A split has sections, and a section has blocks. The proof that every near pair belongs to exactly
 //! one table is in `PROOFS.md`, "Sections".
 
-use super::digits::{self, Digits, Span};
 use super::partition;
+use crate::bits::{self, Bound, Digits, Owner, Segment};
 use crate::fingerprint::Fingerprint;
 
 /// Sample size for choosing the blocks of a set.
@@ -24,7 +24,7 @@ impl Weights {
     /// Computes the weight of each bit from a sample.
     pub(super) fn of<F: Fingerprint>(sample: &[F]) -> Self {
         let weight = |bit: u32| {
-            let mask = Span { start: bit, end: bit + 1 }.mask::<F>();
+            let mask = Segment { start: bit, len: 1 }.mask_of::<F>();
             let ones = sample.iter().filter(|&&member| member & mask != F::ZERO).count();
             let share = ones as f64 / sample.len().max(1) as f64;
             let weight = -(share * share + (1.0 - share) * (1.0 - share)).log2();
@@ -53,14 +53,14 @@ impl Weights {
     /// Cuts the varying bits into spans whose weights have the ratios of `shares`.
     ///
     /// Returns `None` if fewer bits vary.
-    pub(super) fn cut(&self, shares: &[f64]) -> Option<Vec<Span>> {
+    pub(super) fn cut(&self, shares: &[f64]) -> Option<Vec<Segment>> {
         let mut ends = shares.iter().scan(0.0, |sum, share| {
             *sum += share;
             Some(*sum)
         });
         let whole = shares.iter().sum::<f64>();
         let mut start_of_next = 0.0;
-        let mut spans: Vec<Span> = Vec::with_capacity(shares.len());
+        let mut spans: Vec<Segment> = Vec::with_capacity(shares.len());
         let mut weight_before = 0.0;
         let mut bits_left = self.varying();
         for (bit, &weight) in (0..).zip(&self.bits).filter(|(_, weight)| **weight > 0.0) {
@@ -68,9 +68,9 @@ impl Weights {
             let last_chance = bits_left <= shares.len().saturating_sub(spans.len());
             let open = spans.len() < shares.len() && (full || last_chance);
             match spans.last_mut() {
-                Some(span) if !open => span.end = bit + 1,
+                Some(span) if !open => span.len = bit + 1 - span.start,
                 _ => {
-                    spans.push(Span { start: bit, end: bit + 1 });
+                    spans.push(Segment { start: bit, len: 1 });
                     start_of_next = ends.next().unwrap_or(whole) / whole * self.total;
                 }
             }
@@ -110,29 +110,27 @@ pub(super) struct Split {
 /// Adjacent blocks, of which every choice of `leading` ones leads a table.
 #[derive(Debug)]
 pub(super) struct Section {
-    pub(super) blocks: Vec<Span>,
-    pub(super) leading: usize,
+    pub(super) blocks: Vec<Segment>,
+    pub(super) leading: u32,
 }
 
 impl Section {
     /// Returns the number of differing bits up to which a pair agrees on leading blocks.
     fn flips(&self) -> u32 {
-        u32::try_from(self.blocks.len() - self.leading).expect("a section has at most 128 blocks")
+        self.count() - self.leading
     }
-}
 
-/// Limits of the number of differing bits within a mask.
-#[derive(Debug, Clone)]
-pub(super) struct Bound<F> {
-    mask: F,
-    least: u32,
-    most: u32,
-}
+    fn count(&self) -> u32 {
+        u32::try_from(self.blocks.len()).expect("a section has at most 128 blocks")
+    }
 
-impl<F: Fingerprint> Bound<F> {
-    #[inline]
-    pub(super) fn holds(&self, differing: F) -> bool {
-        (self.least..=self.most).contains(&(differing & self.mask).distance(F::ZERO))
+    /// Returns every choice of leading blocks, in lexicographic order.
+    fn choices(&self) -> impl Iterator<Item = Vec<Segment>> {
+        let chosen = |set: u128| {
+            let blocks = self.blocks.iter().zip(0..);
+            blocks.filter(|(_, at)| set >> at & 1 == 1).map(|(&block, _)| block).collect()
+        };
+        bits::choices(self.count(), self.leading).into_iter().map(chosen)
     }
 }
 
@@ -148,37 +146,36 @@ pub(super) struct Pass<F> {
 #[derive(Debug)]
 pub(super) struct Table<F> {
     pub(super) group: Digits<F>,
-    /// Bounds that a pair of this table keeps; those of other tables exclude them.
-    pub(super) bounds: Vec<Bound<F>>,
+    pub(super) owner: Owner<F>,
 }
 
 impl Split {
     /// Returns the tables by the pass that they share, for buckets of about `bits` bits.
     ///
-    /// A near pair keeps the bounds of exactly one table, and it agrees on the table's lead. A
+    /// A near pair has exactly one owner among the tables, and it agrees on the table's lead. A
     /// shorter lead makes larger groups and never loses a pair.
     pub(super) fn passes<F: Fingerprint>(&self, bits: u32) -> Vec<Pass<F>> {
-        let mut passes: Vec<(Vec<Span>, Pass<F>)> = Vec::new();
+        let mut passes: Vec<(Vec<Segment>, Pass<F>)> = Vec::new();
         let mut earlier: Vec<Bound<F>> = Vec::new();
+        let mask = |blocks: &[Segment]| {
+            blocks.iter().fold(F::ZERO, |mask, block| mask | block.mask_of::<F>())
+        };
         for section in &self.sections {
-            let mask = section.blocks.iter().fold(F::ZERO, |mask, span| mask | span.mask());
-            let flips = section.flips();
-            choose(&section.blocks, section.leading, &mut Vec::new(), &mut |chosen| {
-                let last = chosen.last().map_or(0, |span| span.start);
-                let skipped = section
-                    .blocks
-                    .iter()
-                    .filter(|span| span.start < last && !chosen.contains(span));
-                let skipped = skipped.map(|span| (span.mask(), 1, u32::MAX));
-                let equal = chosen.iter().fold(F::ZERO, |mask, span| mask | span.mask());
-                let of_table = [(equal, 0, 0), (mask, 0, flips)].into_iter().chain(skipped);
-                let of_table = of_table.map(|(mask, least, most)| Bound { mask, least, most });
-                let bounds = earlier.iter().cloned().chain(of_table).collect();
-                let (lead, _) = digits::split(chosen, self.lead_max);
+            let (whole, flips) = (mask(&section.blocks), section.flips());
+            for chosen in section.choices() {
+                let last = chosen.last().map_or(0, |block| block.start);
+                let before = section.blocks.iter().filter(|block| block.start < last);
+                let skipped = before.filter(|block| !chosen.contains(block));
+                let of_table =
+                    [Bound::at_most(mask(&chosen), 0), Bound::at_most(whole, flips)].into_iter();
+                let of_table =
+                    of_table.chain(skipped.map(|block| Bound::at_least(block.mask_of(), 1)));
+                let owner = Owner::new(earlier.iter().cloned().chain(of_table).collect());
+                let (lead, _) = bits::split(&chosen, self.lead_max);
                 debug_assert!(!lead.is_empty(), "without a lead all members are in one group");
-                let (bucket, group) = digits::split(&lead, bucket_bits(&lead, bits));
-                let (group, _) = digits::split(&group, super::groups::BITS_MAX);
-                let table = Table { group: Digits::new(&group), bounds };
+                let (bucket, group) = bits::split(&lead, bucket_bits(&lead, bits));
+                let (group, _) = bits::split(&group, super::groups::BITS_MAX);
+                let table = Table { group: Digits::new(&group), owner };
                 match passes.last_mut() {
                     Some((of_last, pass)) if *of_last == bucket => pass.tables.push(table),
                     _ => {
@@ -186,8 +183,8 @@ impl Split {
                         passes.push((bucket, pass));
                     }
                 }
-            });
-            earlier.push(Bound { mask, least: flips + 1, most: u32::MAX });
+            }
+            earlier.push(Bound::at_least(whole, flips + 1));
         }
         passes.into_iter().map(|(_, pass)| pass).collect()
     }
@@ -196,31 +193,14 @@ impl Split {
 /// Returns how many leading bits select a bucket: whole blocks if they have about `bits` bits.
 ///
 /// Tables that share whole blocks then share a pass.
-fn bucket_bits(lead: &[Span], bits: u32) -> u32 {
+fn bucket_bits(lead: &[Segment], bits: u32) -> u32 {
     let most = partition::BITS_MAX.min(bits + 3);
     let whole = lead.iter().scan(0, |sum, span| {
-        *sum += span.width();
+        *sum += span.len;
         Some(*sum)
     });
     let whole = whole.take_while(|&whole| whole <= most).last().unwrap_or(0);
-    if whole > 0 && whole + 1 >= bits { whole } else { bits.min(digits::width(lead)) }
-}
-
-/// Calls `visit` with every choice of `count` spans, in lexicographic order.
-fn choose(spans: &[Span], count: usize, chosen: &mut Vec<Span>, visit: &mut impl FnMut(&[Span])) {
-    if count == 0 {
-        return visit(chosen);
-    }
-    let mut rest = spans;
-    while let Some((&first, others)) = rest.split_first() {
-        if rest.len() < count {
-            return;
-        }
-        chosen.push(first);
-        choose(others, count - 1, chosen, visit);
-        chosen.pop();
-        rest = others;
-    }
+    if whole > 0 && whole + 1 >= bits { whole } else { bits.min(bits::width(lead)) }
 }
 
 #[cfg(test)]
@@ -237,7 +217,7 @@ mod tests {
         let weights = Weights::of(&spread(512));
         assert!(weights.total() > 63.0);
         let widths = |shares: &[f64]| -> Vec<u32> {
-            weights.cut(shares).unwrap().iter().map(|span| span.width()).collect()
+            weights.cut(shares).unwrap().iter().map(|span| span.len).collect()
         };
         assert_eq!(widths(&[1.0; 4]), [16; 4]);
         assert!(widths(&[7.0; 11]).iter().all(|width| (5..=6).contains(width)));
@@ -264,8 +244,8 @@ mod tests {
         for blocks in 1..=7 {
             let spans = uneven.cut(&vec![1.0; blocks]).unwrap();
             assert_eq!(spans.len(), blocks);
-            assert!(spans.iter().all(|span| span.width() > 0));
-            assert!(spans.windows(2).all(|two| two[0].end <= two[1].start), "{spans:?}");
+            assert!(spans.iter().all(|span| span.len > 0));
+            assert!(spans.windows(2).all(|two| two[0].end() <= two[1].start), "{spans:?}");
         }
         assert_eq!(uneven.cut(&[1.0; 8]), None);
     }
@@ -305,8 +285,7 @@ mod tests {
                 bucket.bits() > 0 && width <= lead_max
             }));
             flipped(3, 0, 0, &mut |flips| {
-                let mut owners = tables()
-                    .filter(|(_, table)| table.bounds.iter().all(|bound| bound.holds(flips)));
+                let mut owners = tables().filter(|(_, table)| table.owner.owns(flips));
                 let (bucket, table) = owners.next().expect("every near pair has a table");
                 assert_eq!((bucket.of(flips), table.group.of(flips)), (0, 0), "{flips:#x}");
                 assert!(owners.next().is_none(), "{sections:?} flips {flips:#018x}");

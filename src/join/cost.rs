@@ -4,8 +4,8 @@
 
 use super::blocks::{Section, Split, Weights};
 use super::{groups, partition};
+use crate::bits::{binomial, share_within};
 use crate::fingerprint::Fingerprint;
-use crate::plan::binomial;
 
 /// Nanoseconds to compare one pair of 64 bits; between wide and narrow vector units.
 const PAIR: f64 = 0.03;
@@ -72,7 +72,7 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     let section = |choice: Choice| {
         let others = blocks.split_off(choice.blocks() as usize);
         let blocks = std::mem::replace(&mut blocks, others);
-        Section { blocks, leading: choice.leading as usize }
+        Section { blocks, leading: choice.leading }
     };
     Some(Split { sections: sections().map(section).collect(), lead_max })
 }
@@ -157,7 +157,7 @@ impl Set {
 
     /// Returns the cost of comparing all pairs of members that vary in `varying` bits.
     fn compare_all<F: Fingerprint>(&self, pairs: f64, varying: f64) -> f64 {
-        pairs * (PAIR * scale::<F>() + HIT * near(varying, self.distance))
+        pairs * (PAIR * scale::<F>() + HIT * share_within(varying, self.distance))
     }
 }
 
@@ -175,17 +175,6 @@ pub(super) fn pairs<const S: usize>(sizes: [usize; S]) -> u64 {
         [one] => *one as u64 * (*one as u64).saturating_sub(1) / 2,
         sizes => sizes.iter().fold(1, |pairs: u64, &size| pairs.saturating_mul(size as u64)),
     }
-}
-
-/// Returns the probability that two random numbers of `bits` bits are within the distance.
-fn near(bits: f64, distance: u32) -> f64 {
-    let mut ways = 1.0;
-    let mut sum = 1.0;
-    for flips in (1..=distance).map(f64::from).take_while(|&flips| flips <= bits) {
-        ways *= (bits - flips + 1.0) / flips;
-        sum += ways;
-    }
-    (sum / bits.exp2()).min(1.0)
 }
 
 /// Returns the cost factor of the width: wider members take longer to move and compare.

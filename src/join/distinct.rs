@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::digits::Digits;
 use super::groups;
 use super::partition::{self, Partition};
+use crate::bits::Digits;
 use crate::fingerprint::Fingerprint;
 use crate::pages::Pages;
 

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::column::{self, Hits, Width, Word};
 use super::cost;
-use super::digits::Digits;
 use super::partition::exclusive_sums;
 use super::sink::Sink;
+use crate::bits::Digits;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LaneWork, Lanes, Work};
 

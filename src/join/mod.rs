@@ -34,7 +34,6 @@ mod column;
 mod copies;
 mod cost;
 mod diameter;
-mod digits;
 mod directory;
 mod distinct;
 mod documents;

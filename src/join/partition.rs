@@ -7,7 +7,7 @@ use std::ops::{AddAssign, Range};
 
 use rayon::prelude::*;
 
-use super::digits::Digits;
+use crate::bits::Digits;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, Work};
 
@@ -143,10 +143,13 @@ pub(super) fn exclusive_sums<N: AddAssign + Copy + Default>(counts: &mut [N]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::join::digits::Span;
+    use crate::bits::Segment;
 
-    fn buckets_hold_what_has_their_digits<F: Fingerprint>(mut members: Vec<F>, spans: &[Span]) {
-        let digits = Digits::new(spans);
+    fn buckets_hold_what_has_their_digits<F: Fingerprint>(
+        mut members: Vec<F>,
+        segments: &[Segment],
+    ) {
+        let digits = Digits::new(segments);
         let mut room = vec![F::ZERO; members.len()];
         let partition = Partition::new(&members, &digits, &mut room);
         let mut found = Vec::new();
@@ -160,7 +163,7 @@ mod tests {
         }
         members.sort_unstable();
         found.sort_unstable();
-        assert!(found == members, "{} members, {spans:?}", members.len());
+        assert!(found == members, "{} members, {segments:?}", members.len());
     }
 
     fn members_are_in_the_bucket_of_their_digits<F: Fingerprint>() {
@@ -170,10 +173,10 @@ mod tests {
             let mut sorted = members.clone();
             sorted.sort_unstable();
             for bits in [1, 4, 11] {
-                let leading = [Span { start: 0, end: bits }];
+                let leading = [Segment { start: 0, len: bits }];
                 buckets_hold_what_has_their_digits(members.clone(), &leading);
                 buckets_hold_what_has_their_digits(sorted.clone(), &leading);
-                let apart = [Span { start: 3, end: 4 }, Span { start: 9, end: 8 + bits }];
+                let apart = [Segment { start: 3, len: 1 }, Segment { start: 9, len: bits - 1 }];
                 buckets_hold_what_has_their_digits(sorted.clone(), &apart);
             }
         }

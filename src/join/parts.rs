@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::Pass;
 use super::cost;
-use super::digits::Digits;
 use super::options::JoinReport;
 use super::partition;
 use super::sink::{Run, Space};
 use super::source::{self, Part, Source};
 use super::sweep::{self, Workshop, share};
+use crate::bits::Digits;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress;

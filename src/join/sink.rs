@@ -1,7 +1,7 @@
 //! Sink: collects near members of a group in batches of pairs for the caller.
 //!
-//! A pair is emitted only from the table whose bounds it keeps, at every level of splitting. So each
-//! pair is returned once although no pair is remembered.
+//! A pair is emitted only from the table that owns it, at every level of splitting. So each pair is
+//! returned once although no pair is remembered.
 
 use super::Pair;
 use super::blocks::Table;
@@ -59,7 +59,7 @@ impl<'a, F: Fingerprint> Run<'a, F> {
 
 /// The pairs that belong to some tables, within those of the tables above.
 pub(super) struct Space<'a, F> {
-    /// A pair keeps all bounds of one of these tables.
+    /// One of these tables owns the pair.
     tables: &'a [Table<F>],
     above: Option<&'a Space<'a, F>>,
 }
@@ -78,8 +78,7 @@ impl<F: Fingerprint> Space<'_, F> {
     fn owns(&self, differing: F) -> bool {
         let mut space = self;
         while let Some(above) = space.above {
-            let holds = |table: &Table<F>| table.bounds.iter().all(|bound| bound.holds(differing));
-            if !space.tables.iter().any(holds) {
+            if !space.tables.iter().any(|table| table.owner.owns(differing)) {
                 return false;
             }
             space = above;

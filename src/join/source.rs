@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::digits::Digits;
+use crate::bits::Digits;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 

@@ -157,7 +157,7 @@ fn splits(set: &[u64], distance: u32) -> Vec<Split> {
     let mut splits = Vec::new();
     for (leading, lead_max) in [(1, 8), (1, 24), (2, 16), (2, 24), (3, 24)] {
         for of_sections in [vec![distance], vec![0, distance - 1], vec![distance - 1, 0]] {
-            let blocks = |flips: u32| flips as usize + leading;
+            let blocks = |flips: u32| (flips + leading) as usize;
             let all: usize = of_sections.iter().map(|&flips| blocks(flips)).sum();
             let Some(mut spans) = weights.cut(&vec![1.0; all]) else { continue };
             let section =

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::bits::share_within;
 use crate::error::{Error, Result};
 
 /// The number of entries for which [`Costs::seek_ns`] is the cost of a seek.
@@ -102,7 +103,7 @@ impl Costs {
 
     /// Returns the expected time to look up the documents that a random query finds.
     pub(crate) fn documents_nanos(&self, bits: u32, distance: u32, entries: u64) -> f64 {
-        expected_matches(bits, distance, entries) * self.seek_nanos(entries)
+        entries as f64 * share_within(f64::from(bits), distance) * self.seek_nanos(entries)
     }
 
     /// Returns the expected time of one probe, in nanoseconds.
@@ -162,17 +163,6 @@ pub(crate) fn expected_candidates(prefix_bits: u32, entries: u64) -> f64 {
     entries as f64 * (-f64::from(prefix_bits)).exp2()
 }
 
-/// Returns how many evenly distributed entries a random query finds.
-fn expected_matches(bits: u32, distance: u32, entries: u64) -> f64 {
-    // Sums the numbers of fingerprints at each distance.
-    let (mut of_distance, mut sum) = (entries as f64 * (-f64::from(bits)).exp2(), 0.0);
-    for flips in 0..=distance.min(bits) {
-        sum += of_distance;
-        of_distance *= f64::from(bits - flips) / f64::from(flips + 1);
-    }
-    sum
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,15 +174,6 @@ mod tests {
             assert!((costs.seek_nanos(entries) - nanos).abs() < 1e-6, "{entries}");
         }
         assert!(costs.seek_nanos(0) > 0.0);
-    }
-
-    #[test]
-    fn a_random_query_is_expected_to_find_its_share() {
-        let close = |found: f64, of: f64| (found / of - 1.0).abs() < 1e-9;
-        assert!(close(expected_matches(64, 64, 1000), 1000.0));
-        assert!(close(expected_matches(32, 1, 1 << 32), 33.0));
-        assert!(close(expected_matches(64, 3, 1 << 40), 43_745.0 / f64::from(1 << 24)));
-        assert!(close(expected_matches(128, 200, 7), 7.0));
     }
 
     #[test]

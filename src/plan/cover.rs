@@ -10,7 +10,7 @@
 //! program in integers, so rounding cannot make a proof claim too much.
 
 use super::MAX_TABLES;
-use super::permutation::low_ones;
+use crate::bits::low_ones;
 
 /// Maximum nodes of one search, so that the construction of a plan always ends.
 pub(super) const NODES: u32 = 20_000;

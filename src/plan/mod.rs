@@ -23,9 +23,10 @@ use crate::error::{Error, Result};
 use cover::Cover;
 use layout::Level;
 
+pub use crate::bits::Segment;
 pub use cost::{Census, Costs};
 pub use cover::defeat;
-pub use permutation::{Permutation, Segment};
+pub use permutation::Permutation;
 pub use probe::{ProbeMasks, probe_masks};
 pub use recursion::table_count;
 pub use schedule::Schedule;
@@ -33,7 +34,6 @@ pub use survey::{PlanReport, survey};
 pub use table::Table;
 
 pub(crate) use cost::{SEEK_ENTRIES, expected_candidates};
-pub(crate) use layout::binomial;
 
 /// The maximum number of tables of a plan.
 ///

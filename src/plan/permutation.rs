@@ -3,46 +3,9 @@
 //! Every permutation is a bijection: the constructor rejects segments that overlap, omit a position
 //! or exceed the width. So no bit of a fingerprint is lost.
 
+use crate::bits::{Segment, low_ones};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-
-/// A range of adjacent bit positions, counted from the most significant.
-///
-/// ```
-/// use hamdex::plan::{Permutation, Segment};
-///
-/// let halves = vec![Segment { start: 16, len: 16 }, Segment { start: 0, len: 16 }];
-/// assert_eq!(Permutation::new(32, halves)?.segments().len(), 2);
-/// # Ok::<(), hamdex::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Segment {
-    /// First position; 0 is the most significant bit.
-    pub start: u32,
-    /// Number of positions, at least 1.
-    pub len: u32,
-}
-
-impl Segment {
-    /// Returns the position after the last one, saturating.
-    pub(super) fn end(self) -> u32 {
-        self.start.saturating_add(self.len)
-    }
-
-    /// Returns the segment's bits as a mask of `bits` bits; the segment must fit.
-    pub(super) fn mask(self, bits: u32) -> u128 {
-        low_ones(self.len) << (bits - self.end()).min(u128::BITS - 1)
-    }
-}
-
-/// Returns the number whose `count` lowest bits are set.
-pub(super) fn low_ones(count: u32) -> u128 {
-    match count {
-        0 => 0,
-        n if n >= u128::BITS => u128::MAX,
-        n => u128::MAX >> (u128::BITS - n),
-    }
-}
 
 /// Number of fingerprints that [`Permutation::apply_all`] moves together.
 const CHUNK: usize = 1024;

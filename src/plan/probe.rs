@@ -2,7 +2,7 @@
 
 use std::iter::FusedIterator;
 
-use super::permutation::low_ones;
+use crate::bits::low_ones;
 
 /// Returns every mask of at most `radius` bits among `prefix_bits`, fewest bits first.
 ///
@@ -68,8 +68,8 @@ fn following(mask: u128) -> Option<u128> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::layout::binomial;
     use super::*;
+    use crate::bits::ball;
 
     #[test]
     fn radius_zero_gives_the_prefix_itself() {
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn wide_prefixes_end_at_their_last_bit() {
         for (prefix_bits, radius) in [(127, 2), (128, 1), (128, 2), (128, 3), (64, 3)] {
-            let wanted: u64 = (0..=radius).map(|flips| binomial(prefix_bits, flips)).sum();
+            let wanted = ball(prefix_bits, radius);
             let masks: Vec<u128> = probe_masks(prefix_bits, radius).collect();
             assert_eq!(masks.len() as u64, wanted, "{prefix_bits} {radius}");
             assert!(masks.iter().all(|mask| mask.count_ones() <= radius));

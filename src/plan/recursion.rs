@@ -1,7 +1,8 @@
 //! The recursion of Manku et al.: the fewest tables for a number of fingerprints.
 
 use super::MAX_TABLES;
-use super::layout::{Level, binomial};
+use super::layout::Level;
+use crate::bits::binomial;
 
 /// Returns the fewest tables whose probes return fewer than `2^tau` candidates.
 ///

@@ -4,9 +4,9 @@
 //! everything within k if (r₁+1) + … + (rₘ+1) >= k+1 (the general pigeonhole; Qin et al., *GPH*,
 //! ICDE 2018). Tables with overlapping leads need smaller radii, and the proof finds how small.
 
-use super::Plan;
 use super::cost::{Census, Costs, expected_candidates};
-use super::layout::binomial;
+use super::{MAX_TABLES, Plan};
+use crate::bits::{self, ball};
 
 /// Limit of nodes times tables for the proofs of one schedule: about a millisecond.
 const WORK: u32 = 16_000;
@@ -183,10 +183,13 @@ impl<'a> Planner<'a> {
             if known.contains(&set) {
                 continue;
             }
-            let needs = self.pigeonhole(&set);
-            // The first node proves disjoint leads, unless a fixed radius limits them.
-            if self.plan.cover.withstands(&needs, self.distance, &mut 1) == Some(true) {
-                self.offer(needs);
+            // A fixed radius may limit them.
+            if let Some(needs) = self.pigeonhole(&set) {
+                let proved = self.plan.cover.withstands(&needs, self.distance, &mut 1);
+                debug_assert_eq!(proved, Some(true), "one node proves disjoint leads");
+                if proved == Some(true) {
+                    self.offer(needs);
+                }
             }
             known.push(set);
         }
@@ -208,19 +211,22 @@ impl<'a> Planner<'a> {
         set
     }
 
-    /// Returns needs that sum to the distance plus one, each step given to the cheapest table.
-    fn pigeonhole(&self, set: &[usize]) -> Vec<u32> {
-        let mut needs = vec![0_u32; self.plan.tables.len()];
-        for _ in 0..=self.distance {
-            let price = |table: usize, need: u32| {
-                self.table_nanos(table, need + 1) - self.table_nanos(table, need)
-            };
-            let open = set.iter().filter(|&&table| needs[table] < self.limit);
-            let steps = open.map(|&table| (table, price(table, needs[table])));
-            let Some((table, _)) = steps.min_by(|a, b| a.1.total_cmp(&b.1)) else { break };
-            needs[table] += 1;
+    /// Returns the cheapest needs of some tables that sum to the distance plus one.
+    fn pigeonhole(&self, set: &[usize]) -> Option<Vec<u32>> {
+        let price = |at: usize, flips: u32, _| {
+            let table = set[at];
+            if flips == self.limit {
+                return f64::INFINITY;
+            }
+            self.table_nanos(table, flips + 1) - self.table_nanos(table, flips)
+        };
+        let (cheapest, _) =
+            bits::cheapest::<MAX_TABLES>(set.len(), self.distance.saturating_add(1), price)?;
+        let mut needs = vec![0; self.plan.tables.len()];
+        for (&table, need) in set.iter().zip(cheapest) {
+            needs[table] = need.into();
         }
-        needs
+        Some(needs)
     }
 
     /// Tries equal radii for the tables that only the first blocks lead, then trims them.
@@ -298,8 +304,7 @@ impl<'a> Planner<'a> {
 
 /// Returns the number of prefixes within radius `need - 1`, saturating.
 fn probes(prefix_bits: u32, need: u32) -> u64 {
-    let radii = 0..need.min(prefix_bits + 1);
-    radii.fold(0, |sum: u64, flips| sum.saturating_add(binomial(prefix_bits, flips)))
+    need.checked_sub(1).map_or(0, |radius| ball(prefix_bits, radius))
 }
 
 #[cfg(test)]

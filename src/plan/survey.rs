@@ -1,8 +1,9 @@
 //! Surveys: the sensible plans for a number of fingerprints, and what they cost.
 
 use super::cost::expected_candidates;
-use super::layout::{self, Level, binomial};
+use super::layout::{self, Level};
 use super::{Census, Costs, MAX_TABLES, Plan, check_bits, check_distance, parse};
+use crate::bits::binomial;
 use crate::error::{Error, Result};
 
 /// Unnamed designs with more tables are omitted, unless the distance requires them.

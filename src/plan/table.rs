@@ -2,7 +2,8 @@
 //!
 //! The lead of a table is the set of source bits that its permutation moves into the prefix.
 
-use super::permutation::{Permutation, low_ones};
+use super::permutation::Permutation;
+use crate::bits::low_ones;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 

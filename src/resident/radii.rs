@@ -1,10 +1,7 @@
-//! Radii: how many bits of each bucket are flipped, so that nothing is missed at the least cost.
-//!
-//! The buckets of different tables are disjoint bits. A match that no table finds differs in more
-//! than `r` bits of every bucket that is probed with radius `r`. So nothing within `k` is missed if
-//! the sum of all `r + 1` exceeds `k` (the general pigeonhole; Qin et al., *GPH*, ICDE 2018).
+//! Radii: how many bits of each bucket are flipped, by the [rule of all tables](crate::bits).
 
 use super::search::MAX_TABLES;
+use crate::bits;
 use crate::plan::probe_masks;
 
 /// All flips of the bits of a bucket: fewest flips first, then ascending.
@@ -73,9 +70,8 @@ impl Radii {
 /// Returns the cheapest complete radii for a distance, and their expected time.
 ///
 /// `shell(table, flips)` returns the time to probe all buckets of a table at exactly `flips` flips.
-/// It is called with ascending flips, up to `bucket_bits`. Adds the cheapest next shell until the
-/// radii are complete; this is optimal if no shell is cheaper than the shell within it. Returns
-/// `None` if no radii are complete.
+/// It is called with ascending flips, up to `bucket_bits`; a shell counts as never cheaper than the
+/// one within it. Returns `None` if no radii are complete.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) fn cheapest(
@@ -84,30 +80,11 @@ pub(super) fn cheapest(
     distance: u32,
     mut shell: impl FnMut(usize, u32) -> f64,
 ) -> Option<(Radii, f64)> {
-    debug_assert!(tables <= MAX_TABLES, "{tables} tables");
-    let most = (bucket_bits + 1).min(distance + 1);
-    let mut radii = Radii::default();
-    // The next shell of every table, never cheaper than the one within it.
-    let mut next = [f64::INFINITY; MAX_TABLES];
-    for (table, next) in next.iter_mut().take(tables).enumerate() {
-        *next = shell(table, 0);
-    }
-    let mut nanos = 0.0;
-    for _ in 0..=distance {
-        let first = (0, f64::INFINITY);
-        let cheaper = |best: (usize, f64), (table, &nanos): (usize, &f64)| {
-            if nanos < best.1 { (table, nanos) } else { best }
-        };
-        let (table, price) = next.iter().enumerate().fold(first, cheaper);
-        if price.is_infinite() {
-            return None;
-        }
-        nanos += price;
-        radii.needs[table] += 1;
-        let flips = u32::from(radii.needs[table]);
-        next[table] = if flips < most { shell(table, flips).max(price) } else { f64::INFINITY };
-    }
-    Some((radii, nanos))
+    let price = |table, flips, last: f64| {
+        if flips <= bucket_bits { shell(table, flips).max(last) } else { f64::INFINITY }
+    };
+    let (needs, nanos) = bits::cheapest(tables, distance + 1, price)?;
+    Some((Radii { needs }, nanos))
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use super::search::MAX_TABLES;
 use super::shells::Shells;
 use super::table::Table;
 use super::{BLOCK_BITS, is_flat};
+use crate::bits::binomial;
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
-use crate::plan::{Costs, binomial};
+use crate::plan::Costs;
 
 /// Maximum number of stored routes; further queries use the usual route, which is also complete.
 const ROUTES: usize = 1024;

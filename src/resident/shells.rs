@@ -5,8 +5,8 @@
 //! a query take a few look-ups.
 
 use super::table::Table;
+use crate::bits::binomial;
 use crate::pages::Pages;
-use crate::plan::binomial;
 
 /// Number of counted shells; outer ones are assumed to be as dense as the last.
 const COUNTED: u32 = 4;

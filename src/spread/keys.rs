@@ -9,9 +9,10 @@
 
 use std::ops::Range;
 
+use crate::bits::{Bound, Owner, binomial};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::plan::{self, MAX_TABLES, Permutation, binomial};
+use crate::plan::{self, MAX_TABLES, Permutation};
 
 /// Maximum prefix bits in a key.
 const PREFIX_BITS: u32 = 48;
@@ -55,6 +56,7 @@ struct Node<F> {
     lead: F,
     /// Leads of its earlier siblings, at each level on the path to it.
     skipped: Vec<F>,
+    owner: Owner<F>,
     /// The tables one level below.
     below: Range<usize>,
 }
@@ -99,7 +101,9 @@ impl<F: Fingerprint> Keys<F> {
                 parent.below = first..first + siblings;
             }
             skipped.extend(self.nodes[first..].iter().map(|sibling| sibling.lead));
-            self.nodes.push(Node { permutation, kept, lead, skipped, below: 0..0 });
+            let bounds = skipped.iter().map(|&lead| Bound::at_least(lead, 1));
+            let owner = Owner::new(bounds.chain([Bound::at_most(lead, 0)]).collect());
+            self.nodes.push(Node { permutation, kept, lead, skipped, owner, below: 0..0 });
         }
         self.starts.push(self.nodes.len());
         Ok(())
@@ -153,10 +157,7 @@ impl<F: Fingerprint> Keys<F> {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn owns(&self, key: u64, differing: F) -> bool {
-        self.node(key).is_some_and(|node| {
-            differing & node.lead == F::ZERO
-                && node.skipped.iter().all(|&lead| differing & lead != F::ZERO)
-        })
+        self.node(key).is_some_and(|node| node.owner.owns(differing))
     }
 
     /// Returns true if the number is the key of a table.

@@ -1,44 +1,9 @@
 //! Digits: reads chosen bits of a fingerprint as one number; no bit moves.
 
+use super::segment::{Segment, width};
 use crate::fingerprint::Fingerprint;
 
-/// Bit positions `start..end`, counted from the most significant bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u32,
-    pub(super) end: u32,
-}
-
-impl Span {
-    pub(super) fn width(self) -> u32 {
-        self.end - self.start
-    }
-
-    pub(super) fn mask<F: Fingerprint>(self) -> F {
-        F::high_mask(self.end) & !F::high_mask(self.start)
-    }
-}
-
-/// Returns the number of bits in all spans.
-pub(super) fn width(spans: &[Span]) -> u32 {
-    spans.iter().map(|span| span.width()).sum()
-}
-
-/// Splits spans after their first `bits` bits.
-pub(super) fn split(spans: &[Span], mut bits: u32) -> (Vec<Span>, Vec<Span>) {
-    let (mut first, mut rest) = (Vec::new(), Vec::new());
-    for &Span { start, end } in spans {
-        let middle = end.min(start + bits);
-        bits -= middle - start;
-        first.push(Span { start, end: middle });
-        rest.push(Span { start: middle, end });
-    }
-    first.retain(|span| span.width() > 0);
-    rest.retain(|span| span.width() > 0);
-    (first, rest)
-}
-
-/// The bits of one span, moved to their place in the number.
+/// The bits of one segment, moved to their place in the number.
 #[derive(Debug, Clone, Copy)]
 struct Step<F> {
     mask: F,
@@ -46,46 +11,46 @@ struct Step<F> {
     left: u32,
 }
 
-/// The bits of some spans, read as one number of up to 32 bits.
+/// The bits of some segments, read as one number of up to 32 bits.
 #[derive(Debug, Clone)]
-pub(super) struct Digits<F> {
+pub(crate) struct Digits<F> {
     steps: Vec<Step<F>>,
     bits: u32,
 }
 
 impl<F: Fingerprint> Digits<F> {
-    /// Reads disjoint spans; the first one gives the most significant bits.
-    pub(super) fn new(spans: &[Span]) -> Self {
-        let bits = width(spans);
+    /// Reads disjoint segments; the first one gives the most significant bits.
+    pub(crate) fn new(segments: &[Segment]) -> Self {
+        let bits = width(segments);
         assert!(bits <= 32, "{bits} bits of a number");
         let mut below = bits;
-        let steps = spans.iter().map(|span| {
-            below -= span.width();
-            let right = F::BITS - span.end;
+        let steps = segments.iter().map(|segment| {
+            below -= segment.len;
+            let right = F::BITS - segment.end();
             let common = right.min(below);
-            Step { mask: span.mask(), right: right - common, left: below - common }
+            Step { mask: segment.mask_of(), right: right - common, left: below - common }
         });
         Self { steps: steps.collect(), bits }
     }
 
     /// Reads the bits `start..start + bits`.
-    pub(super) fn of_span(start: u32, bits: u32) -> Self {
-        Self::new(&[Span { start, end: start + bits }])
+    pub(crate) fn of_span(start: u32, bits: u32) -> Self {
+        Self::new(&[Segment { start, len: bits }])
     }
 
     /// Returns the number of bits.
-    pub(super) fn bits(&self) -> u32 {
+    pub(crate) fn bits(&self) -> u32 {
         self.bits
     }
 
     /// Returns true if the numbers of ascending members ascend.
-    pub(super) fn are_leading(&self) -> bool {
+    pub(crate) fn are_leading(&self) -> bool {
         let mask = self.steps.iter().fold(F::ZERO, |mask, step| mask | step.mask);
         self.steps.len() <= 1 && mask == F::high_mask(self.bits)
     }
 
     /// Returns the number of one member.
-    pub(super) fn of(&self, member: F) -> usize {
+    pub(crate) fn of(&self, member: F) -> usize {
         self.steps.iter().fold(0, |number, step| number | step.of(member)) as usize
     }
 
@@ -94,7 +59,7 @@ impl<F: Fingerprint> Digits<F> {
     /// Applies one step to 32 members before the next, so that it vectorises.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn for_each(&self, members: &[F], mut visit: impl FnMut(F, usize)) {
+    pub(crate) fn for_each(&self, members: &[F], mut visit: impl FnMut(F, usize)) {
         let (blocks, rest) = members.as_chunks::<32>();
         for block in blocks {
             let mut numbers = [0_u32; 32];
@@ -125,14 +90,15 @@ impl<F: Fingerprint> Step<F> {
 mod tests {
     use super::*;
 
-    fn reads_bits_as_a_list_would<F: Fingerprint>(spans: &[Span]) {
-        let digits = Digits::<F>::new(spans);
-        let order: Vec<u32> = spans.iter().flat_map(|span| span.start..span.end).collect();
+    fn reads_bits_as_a_list_would<F: Fingerprint>(segments: &[Segment]) {
+        let digits = Digits::<F>::new(segments);
+        let order: Vec<u32> =
+            segments.iter().flat_map(|segment| segment.start..segment.end()).collect();
         assert_eq!(digits.bits() as usize, order.len());
         for bit in 0..F::BITS {
-            let member = Span { start: bit, end: bit + 1 }.mask::<F>();
+            let member = Segment { start: bit, len: 1 }.mask_of::<F>();
             let place = order.iter().rev().position(|&at| at == bit);
-            assert_eq!(digits.of(member), place.map_or(0, |at| 1 << at), "{spans:?} bit {bit}");
+            assert_eq!(digits.of(member), place.map_or(0, |at| 1 << at), "{segments:?} bit {bit}");
         }
         let some: Vec<F> = (1..100).map(|x| F::truncate(x * 0x9e37_79b9_7f4a_7c15)).collect();
         let mut all = Vec::new();
@@ -141,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_read_in_order() {
-        let span = |start, end| Span { start, end };
+    fn segments_are_read_in_order() {
+        let span = |start, end| Segment { start, len: end - start };
         for end in [1, 9, 20] {
             for start in [0, 1, 8, 19] {
                 if start < end {
@@ -160,21 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_split_after_any_bit() {
-        let spans = [Span { start: 3, end: 5 }, Span { start: 9, end: 12 }];
-        for bits in 0..=5 {
-            let (first, rest) = split(&spans, bits);
-            assert_eq!((width(&first), width(&rest)), (bits, 5 - bits));
-            let bits_of = |spans: &[Span]| -> Vec<u32> {
-                spans.iter().flat_map(|span| span.start..span.end).collect()
-            };
-            assert_eq!([bits_of(&first), bits_of(&rest)].concat(), bits_of(&spans));
-        }
-    }
-
-    #[test]
     fn only_leading_bits_keep_the_order() {
-        let span = |start, end| Span { start, end };
+        let span = |start, end| Segment { start, len: end - start };
         assert!(Digits::<u64>::new(&[span(0, 11)]).are_leading());
         assert!(!Digits::<u64>::new(&[span(1, 11)]).are_leading());
         assert!(!Digits::<u64>::new(&[span(0, 3), span(5, 7)]).are_leading());
