@@ -1,14 +1,16 @@
-//! Calibration: measures the search costs of this machine.
+//! Calibration: measures the costs of this machine.
 //!
-//! Two stored sets separate the two costs: searches of one with few entries per prefix measure a
-//! seek, searches of one with many measure an entry.
+//! Two stored sets separate the two costs of a store: searches of one with few entries per prefix
+//! measure a seek, searches of one with many measure an entry. So do two sets in memory, and three
+//! ways to group a bucket of a join.
 
 use std::path::Path;
 use std::time::Instant;
 
 use crate::bulk::{BuildOptions, Builder};
 use crate::error::Result;
-use crate::index::{Index, IndexOptions, SearchPath};
+use crate::index::{Index, IndexOptions, SearchPath, targets};
+use crate::join::Trial;
 use crate::plan::{Costs, SEEK_ENTRIES};
 use crate::progress::{self, Progress};
 use crate::resident::ResidentTables;
@@ -26,13 +28,19 @@ const RESIDENT: [u64; 2] = [1_000_000, 8_000_000];
 /// Distance of the timed searches in memory, about 180 probes each.
 const DISTANCE: u32 = 8;
 
+/// Members that a join moves into buckets, far more than the processor caches hold.
+const SCATTERED: usize = 4_000_000;
+
+/// Ranges of a batch that are sorted.
+const SORTED: usize = 1_000_000;
+
 /// Repetitions of each measurement; the minimum is used, since other load only adds time.
 const ROUNDS: usize = 5;
 
-/// Measures the costs of searching on this machine.
+/// Measures the costs of searches and joins on this machine.
 ///
 /// Builds indexes of a million fingerprints in a temporary directory under `directory`, which
-/// should be on the disk of the real indexes. Takes about five seconds and 300 MB of memory. Store
+/// should be on the disk of the real indexes. Takes about ten seconds and 300 MB of memory. Store
 /// costs are measured with all tables in the page cache. Pass the result to
 /// [`IndexOptions::costs`](crate::IndexOptions::costs). Costs change only how a search is executed,
 /// not its result.
@@ -59,7 +67,7 @@ pub fn calibrate(directory: impl AsRef<Path>, progress: &dyn Progress) -> Result
 }
 
 fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
-    progress.begin("calibrating", Some(4));
+    progress.begin("calibrating", Some(5));
     let mut costs = Costs::default();
     let temporary = tempfile::Builder::new().prefix("hamdex-calibrate-").tempdir_in(directory);
     let temporary = temporary.map_err(|error| crate::Error::io(directory, error))?;
@@ -87,7 +95,9 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     let mut buckets = 1.0;
     for (time, count) in times.iter_mut().zip(RESIDENT) {
         let set: Vec<u64> = (0..count).map(|_| random.u64(..)).collect();
+        let begun = Instant::now();
         let tables = ResidentTables::build(&set)?;
+        costs.build_ns = begun.elapsed().as_secs_f64() * 1e9 / count as f64;
         drop(set);
         let queries: Vec<u64> = (0..300).map(|_| random.u64(..)).collect();
         let account = tables.account(0, DISTANCE);
@@ -105,7 +115,50 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     let [few, many] = RESIDENT.map(|count| count as f64 / 65_536.0);
     costs.member_ns = ((large - small) / (many - few)).max(0.02);
     costs.bucket_ns = (small - few * costs.member_ns).max(1.0);
+    let queries: Vec<u64> = (0..SORTED).map(|_| random.u64(..)).collect();
+    let table = even.plan().tables().last().expect("a plan has tables");
+    costs.range_ns = least(|| Ok(targets(table, 0, &queries).1.len()))?;
+    measure_joins(&mut costs, &mut random)?;
+    step(1)?;
     Ok(costs)
+}
+
+/// Measures the steps of a join.
+fn measure_joins(costs: &mut Costs, random: &mut fastrand::Rng) -> Result<()> {
+    let mut random = |count| (0..count).map(|_| random.u64(..)).collect::<Vec<u64>>();
+    let (members, mut to) = (random(SCATTERED), vec![0; SCATTERED]);
+    costs.scatter_ns = least(|| Ok(Trial::scatter(&members, &mut to)))?;
+    drop((members, to));
+    let mut trial = Trial::new();
+    // Many members in few groups, in many groups, and few members in many groups.
+    let ways = [(1 << 15, 6), (1 << 15, 12), (1 << 12, 12)];
+    let mut times = [0.0; 3];
+    for (time, (members, bits)) in times.iter_mut().zip(ways) {
+        let bucket = random(members);
+        *time = least(|| trial.compare(&bucket, bits).map(|_| 1))?;
+    }
+    let [large, small, few] = times;
+    let pairs = ways.map(|(members, bits)| Trial::met(members, bits));
+    let members = ways.map(|(members, _)| members as f64);
+    let groups = ways.map(|(_, bits)| f64::from(bits).exp2());
+    // Each time is a sum of the three costs, of which another one is by far the largest part.
+    for _ in 0..ROUNDS {
+        let of_groups = (groups[1] - groups[0]) * costs.group_ns;
+        costs.pair_ns = ((large - small + of_groups) / (pairs[0] - pairs[1])).max(0.001);
+        let of_pairs = (pairs[1] - pairs[2]) * costs.pair_ns;
+        costs.gather_ns = ((small - few - of_pairs) / (members[1] - members[2])).max(0.1);
+        let of_others = members[2] * costs.gather_ns + pairs[2] * costs.pair_ns;
+        costs.group_ns = ((few - of_others) / groups[2]).max(0.1);
+    }
+    let bucket: Vec<u64> = (0..1024).collect();
+    let mut near = 0;
+    let time = least(|| {
+        near = trial.compare(&bucket, 1)?;
+        Ok(1)
+    })?;
+    let compared = Trial::met(bucket.len(), 0) * costs.pair_ns;
+    costs.near_ns = ((time - compared) / near.max(1) as f64).max(0.1);
+    Ok(())
 }
 
 /// Builds an index of [`STORED`] documents and opens it read-only.

@@ -60,6 +60,7 @@ pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::reader::Reader;
 pub use self::secondary::Secondary;
 pub use self::shape::Sizes;
+pub(crate) use self::sorted_sweep::targets;
 pub use self::stats::{Stats, TableStats};
 #[cfg(feature = "rocksdb-interop")]
 pub(crate) use self::steps::Step;

@@ -19,8 +19,6 @@ use crate::resident::ResidentTables;
 const PART_BITS: u32 = 6;
 /// Stored fingerprints looked up together.
 const TOGETHER: usize = 1 << 10;
-/// Nanoseconds to add one query to all tables.
-const BUILD: f64 = 100.0;
 
 /// Returns the expected time of the scan on one thread, in nanoseconds.
 pub(super) fn nanos<F: Fingerprint>(
@@ -30,7 +28,7 @@ pub(super) fn nanos<F: Fingerprint>(
     queries: usize,
 ) -> f64 {
     let look_up = ResidentTables::<F>::expected_nanos(queries, distance, costs);
-    costs.scan_nanos(entries) + entries as f64 * look_up + queries as f64 * BUILD
+    costs.scan_nanos(entries) + entries as f64 * look_up + queries as f64 * costs.build_ns
 }
 
 /// Finds the fingerprints near each query, each list sorted like search results.

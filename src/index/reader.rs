@@ -12,7 +12,7 @@ use super::resident::{self, Resident};
 use super::search::Found;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::plan::{Plan, Schedule};
+use crate::plan::{Costs, Plan, Schedule};
 use crate::resident::NearFingerprint;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, counting_reads, keys};
@@ -76,6 +76,11 @@ impl<F: Fingerprint> Reader<F> {
 
     pub(super) fn resident(&self) -> Option<&Resident<F>> {
         self.inner.resident.as_deref()
+    }
+
+    /// Returns the costs by which searches and joins choose their way.
+    pub(crate) fn costs(&self) -> Costs {
+        self.inner.core.costs
     }
 
     pub(super) fn core(&self) -> &Core {

@@ -25,8 +25,6 @@ use crate::store::{Cursor, Family, run};
 const RANGES: u64 = 1 << 22;
 /// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 1 << 12;
-/// Nanoseconds to permute, flip and sort one range.
-const SORT: f64 = 60.0;
 /// Comparisons within one prefix above which tables over its members are cheaper.
 const QUADRATIC: usize = 1 << 28;
 /// Members of one prefix that a thread holds at a time, plus at most one run.
@@ -44,7 +42,7 @@ pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usi
     let apart = ranges + candidates / run;
     let decoded = apart.min(runs * used);
     let seeks = decoded * (1.0 - decoded / (apart + runs * used));
-    ranges * SORT
+    ranges * costs.range_ns
         + seeks * costs.seek_ns
         + decoded * run * costs.candidate_ns
         + candidates * costs.member_ns
@@ -73,14 +71,14 @@ pub(super) fn find<F: Fingerprint>(
 }
 
 /// A target: the low end of a range to read, and the number of the query.
-type Target<F> = (F, u32);
+pub(crate) type Target<F> = (F, u32);
 
-fn of_table<F: Fingerprint>(
-    reader: &Reader<F>,
-    (number, table, radius): (usize, &Table, u32),
+/// Returns the queries as a table has them, and the ranges to read, sorted.
+pub(crate) fn targets<F: Fingerprint>(
+    table: &Table,
+    radius: u32,
     queries: &[F],
-    distance: u32,
-) -> Result<Vec<(u32, Found<F>)>> {
+) -> (Vec<F>, Vec<Target<F>>) {
     let bits = table.prefix_bits();
     let prefix = F::high_mask(bits);
     let permuted: Vec<F> = queries.iter().map(|&q| table.permutation().apply(q)).collect();
@@ -90,6 +88,17 @@ fn of_table<F: Fingerprint>(
         targets.extend(masks.iter().map(|&mask| ((query & prefix) ^ mask, at)));
     }
     targets.par_sort_unstable();
+    (permuted, targets)
+}
+
+fn of_table<F: Fingerprint>(
+    reader: &Reader<F>,
+    (number, table, radius): (usize, &Table, u32),
+    queries: &[F],
+    distance: u32,
+) -> Result<Vec<(u32, Found<F>)>> {
+    let prefix = F::high_mask(table.prefix_bits());
+    let (permuted, targets) = targets(table, radius, queries);
     let dense = targets.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
     let parts = targets.par_chunks(TOGETHER).map(|targets| {
         let cursor = || reader.snapshot().probe(Family::Table(number), 0);

@@ -110,15 +110,16 @@ impl<F: Fingerprint> Reader<F> {
         let [our_checker, their_checker] = checkers.each_ref().map(Option::as_ref);
         let sink = Mutex::new(Sink::new(visit, false));
         let pairing = Pairing::new(their_checker, &sink);
+        let options = JoinOptions::new(distance).costs(self.costs());
         if let Some((ours, theirs)) = &held {
             let sides = [Side::new(ours, our_checker), Side::new(theirs, their_checker)];
             let near = |pairs: &[Pair<F>]| pairing.near(sides.each_ref(), pairs);
             let sets = [&ours.fingerprints[..], &theirs.fingerprints[..]];
-            join(sets, JoinOptions::new(distance), progress, &near)?;
+            join(sets, options, progress, &near)?;
         } else {
             let (postings, checkers) = (postings.each_ref(), [our_checker, their_checker]);
             let stored = Stored { postings, checkers, pairing: &pairing };
-            stored.join::<F>(distance, memory, progress)?;
+            stored.join::<F>(options.memory(memory), progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

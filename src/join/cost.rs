@@ -6,22 +6,13 @@ use super::blocks::{Section, Split, Weights};
 use super::{groups, partition};
 use crate::bits::{binomial, share_within};
 use crate::fingerprint::Fingerprint;
+use crate::plan::Costs;
 
-/// Nanoseconds to compare one pair of 64 bits; between wide and narrow vector units.
-const PAIR: f64 = 0.03;
-/// Nanoseconds to verify a near pair and to find the table that emits it.
-const HIT: f64 = 15.0;
-/// Nanoseconds to move a 64-bit member into its bucket.
-const BUCKET_MEMBER: f64 = 8.0;
-/// Nanoseconds to move it from there into its group.
-const GROUP_MEMBER: f64 = 7.0;
-/// Nanoseconds to start a group, even an empty one.
-const GROUP: f64 = 10.0;
-/// Group size, per table, below which comparing all pairs is cheaper than tables.
+/// Share of the group size at which tables cost as much as comparing all pairs.
 ///
-/// A group of n has n / 2 pairs per member. Below about 2 * (`BUCKET_MEMBER` + `GROUP_MEMBER`) /
-/// `PAIR`; fewer, because blocks of small groups are not full.
-const SMALL: u64 = 400;
+/// A group of n has n / 2 pairs per member, and moving a member twice costs as much as some pairs.
+/// Below 1, because blocks of small groups are not full.
+const FULL: f64 = 0.4;
 /// Maximum bits that a table is partitioned and grouped by.
 const LEAD_MAX: u32 = partition::BITS_MAX + groups::BITS_MAX;
 /// Maximum number of tables; more would only pay off for huge sets at large distances.
@@ -34,8 +25,9 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
     sizes: [usize; S],
     sample: impl FnOnce() -> Vec<F>,
     distance: u32,
+    costs: &Costs,
 ) -> Option<Split> {
-    if !worth_splitting(sizes, distance) {
+    if !worth_splitting(sizes, distance, smallest_split(costs)) {
         return None;
     }
     let weights = Weights::of(&sample());
@@ -46,6 +38,7 @@ pub(super) fn cheapest_split<F: Fingerprint, const S: usize>(
         entropy: weights.total(),
         varying: weights.varying() as f64,
         distance,
+        costs,
     };
     let mut cheapest = (set.compare_all::<F>(set.pairs, set.entropy), None);
     let mut consider = |sections: [Option<Choice>; 2]| {
@@ -120,7 +113,7 @@ fn choices(flips: u32) -> impl Iterator<Item = Choice> {
 }
 
 /// What the cost of a split depends on.
-struct Set {
+struct Set<'a> {
     len: f64,
     pairs: f64,
     bucket_bits: f64,
@@ -129,16 +122,17 @@ struct Set {
     /// Number of bits that vary.
     varying: f64,
     distance: u32,
+    costs: &'a Costs,
 }
 
-impl Set {
+impl Set<'_> {
     /// Returns the cost of a split, if below the limit, and the best maximum bits of a lead.
     fn split<F: Fingerprint>(&self, sections: [Option<Choice>; 2], limit: f64) -> (f64, u32) {
         let sum = |of: &dyn Fn(Choice) -> f64| sections.into_iter().flatten().map(of).sum::<f64>();
         let tables = sum(&Choice::tables);
         let move_all = self.len * scale::<F>();
         let blocks = sum(&|section| section.blocks().into());
-        if blocks > self.varying || tables * move_all * GROUP_MEMBER > limit {
+        if blocks > self.varying || tables * move_all * self.costs.gather_ns > limit {
             return (f64::INFINITY, LEAD_MAX);
         }
         let share = 1.0 / sum(&Choice::weight);
@@ -147,9 +141,9 @@ impl Set {
         let cost = |lead_max: u32| {
             let lead = self.entropy * share * (f64::from(lead_max) / width).min(1.0);
             let compare = self.compare_all::<F>(self.pairs, self.entropy - lead) / lead.exp2();
-            let groups = f64::from(lead_max).exp2() * GROUP;
-            let of_tables = tables * (move_all * GROUP_MEMBER + compare + groups);
-            (passes * move_all * BUCKET_MEMBER + of_tables, lead_max)
+            let groups = f64::from(lead_max).exp2() * self.costs.group_ns;
+            let of_tables = tables * (move_all * self.costs.gather_ns + compare + groups);
+            (passes * move_all * self.costs.scatter_ns + of_tables, lead_max)
         };
         let costs = (4..=LEAD_MAX).map(cost);
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, LEAD_MAX))
@@ -157,23 +151,42 @@ impl Set {
 
     /// Returns the cost of comparing all pairs of members that vary in `varying` bits.
     fn compare_all<F: Fingerprint>(&self, pairs: f64, varying: f64) -> f64 {
-        pairs * (PAIR * scale::<F>() + HIT * share_within(varying, self.distance))
+        pairs
+            * (self.costs.pair_ns * scale::<F>()
+                + self.costs.near_ns * share_within(varying, self.distance))
     }
 }
 
+/// Returns the group size, per table, below which comparing all pairs is cheaper than tables.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a saturating cast is right
+pub(super) fn smallest_split(costs: &Costs) -> u64 {
+    let even = 2.0 * (costs.scatter_ns + costs.gather_ns) / costs.pair_ns;
+    (FULL * even).clamp(1.0, 1e6) as u64
+}
+
 /// Returns true if a split could be cheaper than comparing all pairs.
-#[inline]
-pub(super) fn worth_splitting<const S: usize>(sizes: [usize; S], distance: u32) -> bool {
-    let members = sizes.iter().sum::<usize>() as u64;
-    pairs(sizes) > members * SMALL / 2 * (u64::from(distance) + 1)
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(super) fn worth_splitting<const S: usize>(
+    sizes: [usize; S],
+    distance: u32,
+    smallest: u64,
+) -> bool {
+    let mut members = 0;
+    for size in sizes {
+        members += size as u64;
+    }
+    pairs(sizes) > members * smallest / 2 * (u64::from(distance) + 1)
 }
 
 /// Returns the number of pairs within a set, or between two sets.
-#[inline]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(super) fn pairs<const S: usize>(sizes: [usize; S]) -> u64 {
     match sizes.as_slice() {
         [one] => *one as u64 * (*one as u64).saturating_sub(1) / 2,
-        sizes => sizes.iter().fold(1, |pairs: u64, &size| pairs.saturating_mul(size as u64)),
+        [a, b] => (*a as u64).saturating_mul(*b as u64),
+        _ => unreachable!("a join is of one set or two"),
     }
 }
 

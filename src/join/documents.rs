@@ -184,6 +184,7 @@ impl<F: Fingerprint> Reader<F> {
         let postings = Postings::new(self, progress);
         let sink = Mutex::new(Sink::new(visit, true));
         let pairing = Pairing::new(checker.as_ref(), &sink);
+        let options = JoinOptions::new(distance).costs(self.costs());
         if let Some(held) = self.held(&postings, memory)? {
             progress.begin("pairing equal fingerprints", Some(held.fingerprints.len() as u64));
             let chunks = held.fingerprints.par_chunks(EQUAL_CHUNK).enumerate();
@@ -200,13 +201,13 @@ impl<F: Fingerprint> Reader<F> {
             })?;
             let side = Side::new(&held, checker.as_ref());
             let near = |pairs: &[Pair<F>]| pairing.near([&side, &side], pairs);
-            join([&held.fingerprints], JoinOptions::new(distance), progress, &near)?;
+            join([&held.fingerprints], options, progress, &near)?;
         } else {
             progress.begin("pairing equal fingerprints", Some(self.len()));
             postings.repeated::<F>(&|keys| pairing.equal::<F>(keys.iter(), progress))?;
             let (postings, checkers) = ([&postings], [checker.as_ref()]);
             let stored = Stored { postings, checkers, pairing: &pairing };
-            stored.join::<F>(distance, memory, progress)?;
+            stored.join::<F>(options.memory(memory), progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

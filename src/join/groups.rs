@@ -100,10 +100,10 @@ impl<F: Fingerprint, const S: usize> LaneWork for Compare<'_, '_, F, S> {
             set.fill(members, digits, width);
         }
         let Grouped { sets, hits, near } = grouped;
-        let distance = sink.distance();
+        let (distance, smallest) = (sink.distance(), sink.smallest_split());
         for at in 0..1 << digits.bits() {
             let sizes = sets.each_ref().map(|set| set.range(at).len());
-            if cost::worth_splitting(sizes, distance) {
+            if cost::worth_splitting(sizes, distance, smallest) {
                 large.push(at);
                 continue;
             }

@@ -49,6 +49,7 @@ mod representatives;
 mod sink;
 mod source;
 mod sweep;
+mod trial;
 mod union_find;
 mod verified;
 
@@ -62,6 +63,7 @@ pub use self::documents::{Cluster, DocumentPair};
 pub use self::options::{JoinOptions, JoinReport};
 pub(crate) use self::representatives::Outlines;
 use self::source::Source;
+pub(crate) use self::trial::Trial;
 pub use self::union_find::UnionFind;
 pub(crate) use self::verified::{Documents as Grouping, Labelled, Similarities, labelled};
 pub use self::verified::{Verify, verified_clusters};

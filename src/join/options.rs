@@ -2,7 +2,9 @@
 
 use std::ops::{Add, AddAssign};
 
-/// Distance and memory limit of a join.
+use crate::plan::Costs;
+
+/// Distance, memory limit and costs of a join.
 ///
 /// A bare distance converts into options without a memory limit.
 ///
@@ -14,16 +16,17 @@ use std::ops::{Add, AddAssign};
 /// assert_eq!(report.pairs, 3);
 /// # Ok::<(), hamdex::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JoinOptions {
     pub(super) distance: u32,
     pub(super) memory: usize,
+    pub(super) costs: Costs,
 }
 
 impl JoinOptions {
     /// Returns options for pairs within `distance` bits, without a memory limit.
     pub fn new(distance: u32) -> Self {
-        Self { distance, memory: usize::MAX }
+        Self { distance, memory: usize::MAX, costs: Costs::default() }
     }
 
     /// Limits the memory that the join allocates in addition to its input, in bytes.
@@ -33,6 +36,14 @@ impl JoinOptions {
     #[must_use]
     pub fn memory(self, bytes: usize) -> Self {
         Self { memory: bytes, ..self }
+    }
+
+    /// Sets the costs by which a join chooses its tables. Default: those of a typical server.
+    ///
+    /// [`calibrate`](crate::inspect::calibrate()) measures them. Every choice finds the same pairs.
+    #[must_use]
+    pub fn costs(self, costs: Costs) -> Self {
+        Self { costs, ..self }
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
     for source in sources {
         sample.append(&mut source.sample()?);
     }
-    let Some(split) = cost::cheapest_split(sizes, || sample, run.distance) else {
+    let Some(split) = cost::cheapest_split(sizes, || sample, run.distance, &run.costs) else {
         return in_memory(run, space, sources, units);
     };
     let passes = split.passes::<F>(partition::BITS_MAX);

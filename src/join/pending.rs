@@ -84,12 +84,11 @@ impl<const S: usize> Stored<'_, '_, S> {
     /// Joins the sets in limited memory, and passes the pairs of documents on.
     pub(super) fn join<F: Fingerprint>(
         &self,
-        distance: u32,
-        memory: usize,
+        options: JoinOptions,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let (pending, memory) = Pending::new(memory);
-        let options = JoinOptions::new(distance).memory(memory);
+        let (pending, memory) = Pending::new(options.memory);
+        let options = options.memory(memory);
         let sources = self.postings.map(|postings| postings as &dyn Source<F>);
         join_sources(sources, options, progress, &|pairs| pending.add(pairs, self))?;
         pending.finish(self)

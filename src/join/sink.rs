@@ -3,11 +3,12 @@
 //! A pair is emitted only from the table that owns it, at every level of splitting. So each pair is
 //! returned once although no pair is remembered.
 
-use super::Pair;
 use super::blocks::Table;
 use super::options::{JoinOptions, JoinReport};
+use super::{Pair, cost};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::plan::Costs;
 use crate::progress::{self, Progress};
 
 /// Pairs per batch.
@@ -18,6 +19,9 @@ const CAPACITY_MIN: usize = 256 << 10;
 /// The constant parameters of a join.
 pub(super) struct Run<'a, F> {
     pub(super) distance: u32,
+    pub(super) costs: Costs,
+    /// Group size below which tables do not pay off, by the costs.
+    pub(super) smallest_split: u64,
     /// Whether pairs are between two sets, so that their order matters.
     pub(super) across: bool,
     /// Maximum members of a part that is read from a source.
@@ -34,11 +38,12 @@ impl<'a, F: Fingerprint> Run<'a, F> {
         progress: &'a dyn Progress,
         visit: &'a (dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
     ) -> Self {
-        let JoinOptions { distance, memory } = options;
+        let JoinOptions { distance, memory, costs } = options;
         // A part is in memory twice: as read, and as partitioned.
         let capacity = (memory / F::BYTES).saturating_sub(held) / 2;
         let capacity = capacity.max(CAPACITY_MIN);
-        Self { distance, across: S == 2, capacity, progress, visit }
+        let smallest_split = cost::smallest_split(&costs);
+        Self { distance, costs, smallest_split, across: S == 2, capacity, progress, visit }
     }
 
     /// Starts the progress of a join; returns false if there is nothing to do.
@@ -103,6 +108,10 @@ impl<'a, F: Fingerprint> Sink<'a, F> {
 
     pub(super) fn distance(&self) -> u32 {
         self.run.distance
+    }
+
+    pub(super) fn smallest_split(&self) -> u64 {
+        self.run.smallest_split
     }
 
     /// Returns true if the visitor returned an error; later pairs are dropped.

@@ -33,7 +33,7 @@ pub(super) fn pairs<F: Fingerprint, const S: usize>(
     units: u64,
 ) -> Result<JoinReport> {
     let sample = || blocks::sample(&sets);
-    match cost::cheapest_split(sets.map(<[F]>::len), sample, run.distance) {
+    match cost::cheapest_split(sets.map(<[F]>::len), sample, run.distance, &run.costs) {
         Some(split) => split_pairs(run, space, sets, &split, units),
         None => all_pairs::pairs(run, space, sets, units),
     }

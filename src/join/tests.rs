@@ -6,6 +6,7 @@ use super::blocks::{Section, Split, Weights};
 use super::distinct::distinct;
 use super::*;
 use crate::error::Error;
+use crate::plan::Costs;
 
 const SEED: u64 = 11;
 
@@ -144,11 +145,11 @@ fn every_pair_of_128_bits_is_found_once() {
     agrees_with_naive::<u128>(6000, &[1, 3, 4]);
 }
 
-fn in_memory<F>(
+fn in_memory<F: Fingerprint>(
     distance: u32,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 ) -> sink::Run<'_, F> {
-    sink::Run { distance, across: false, capacity: usize::MAX, progress: &(), visit }
+    sink::Run::new::<1>(JoinOptions::new(distance), 0, &(), visit)
 }
 
 /// Returns splits of one section and of two; fewer if too few bits vary.
@@ -329,7 +330,9 @@ fn skewed_groups_are_split_again_where_their_members_differ() {
     let two_values = |x: u64| if x & 1 == 0 { 0xa5c3 << 48 } else { 0x5a3c << 48 };
     let set: Vec<u64> =
         (0..40_000).map(|_| random.word()).map(|x| two_values(x) | (x >> 16)).collect();
-    let cheapest = |set: &[u64]| cost::cheapest_split([set.len()], || blocks::sample(&[set]), 3);
+    let cheapest = |set: &[u64]| {
+        cost::cheapest_split([set.len()], || blocks::sample(&[set]), 3, &Costs::default())
+    };
     let split = cheapest(&set).expect("a set of this size is split");
     assert_eq!(split.sections[0].blocks[0].start, 0, "{split:?}");
     let group: Vec<u64> = set.into_iter().filter(|x| x >> 48 == 0xa5c3).collect();

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::gather::{self, Carrier, Gathered, Target};
 use crate::advise::{self, Overrides, Resolved};
+use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
@@ -216,10 +217,12 @@ impl PairsArgs {
                 carrier.stop(check.write(&[a], others, 0))
             })
         });
+        let costs = costs::kept()?;
         let joined = equal.and_then(|()| {
             let (fingerprints, console) = (&gathered.fingerprints, &session.console);
             // The fingerprints and their copies take half of the memory or more already.
             let options = JoinOptions::new(resolved.distance).memory(self.memory.memory.0 / 2);
+            let options = options.costs(costs);
             join::self_join(fingerprints, options, console, &|batch| {
                 batch.iter().try_for_each(|pair| {
                     let (ours, theirs) = (copies.of(pair.a), copies.of(pair.b));
