@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use hamdex::advice::{self, Choice, Kind, SAMPLE, Support};
+use hamdex::advice::{self, Kind, Support};
 use hamdex::sketch::SketchKind;
 use hamdex::text::Pipeline;
 use hamdex::verify::Evidence;
 use hamdex::verify::Verification;
 use hamdex_io::host::Host;
+use hamdex_io::settings::{self, Asked, Given};
 use serde::Serialize;
 
 use crate::console::Console;
-use crate::failure::{Failure, Result};
-use crate::input::{Bring, Inputs};
-use crate::options::{Base, DISTANCE, PipelineArgs};
+use crate::failure::Result;
+use crate::input::{Bring, Export, Inputs};
+use crate::options::{Base, PipelineArgs};
 use crate::size;
 
 /// User-supplied overrides.
@@ -48,6 +49,29 @@ impl<'a> Overrides<'a> {
         asked.sketch = self.sketch;
         asked.centre(self.pipeline.centre_open())
     }
+
+    /// Calls a resolution with what the user says.
+    fn with(
+        &self,
+        console: &Console,
+        inputs: &Arc<Inputs>,
+        resolve: impl FnOnce(&Asked<'_>) -> Result<advice::Resolved>,
+    ) -> Result<Resolved> {
+        let given = match (self.pipeline.given(), self.pipeline.preset()) {
+            (false, _) => Given::Nothing,
+            (true, Some(_)) => Given::Preset,
+            (true, None) => Given::Own,
+        };
+        if given == Given::Nothing && inputs.bring() == Bring::Fingerprints {
+            self.pipeline.refuse_centre()?;
+        }
+        let make = |choice| {
+            let base = Base { choice, sketch: self.sketch };
+            self.pipeline.over(base, inputs, console)
+        };
+        let resolved = resolve(&Asked { overrides: self.asked(), given, make: &make })?;
+        Ok(Resolved::from(resolved))
+    }
 }
 
 /// Fully resolved settings.
@@ -59,6 +83,13 @@ pub(crate) struct Resolved {
     pub(crate) verification: Verification,
     /// The sample and the choice; `None` if the user passed every setting.
     pub(crate) advice: Option<Advice>,
+}
+
+impl From<advice::Resolved> for Resolved {
+    fn from(resolved: advice::Resolved) -> Self {
+        let advice::Resolved { pipeline, distance, verification, advice } = resolved;
+        Self { pipeline, distance, verification, advice: advice.map(Advice::from) }
+    }
 }
 
 impl Resolved {
@@ -135,41 +166,19 @@ pub(crate) fn resolve(
     inputs: &Arc<Inputs>,
     overrides: &Overrides<'_>,
 ) -> Result<Resolved> {
-    let bring = inputs.bring();
-    if bring == Bring::Fingerprints && !overrides.pipeline.given() {
-        return fingerprints(overrides);
-    }
-    let preset = overrides.pipeline.preset();
-    let centre = preset == Kind::Text.preset() && overrides.pipeline.centre_open();
-    let open =
-        preset.is_none() || overrides.distance.is_none() || overrides.verify.is_none() || centre;
-    if bring == Bring::Texts && open {
-        return advised(console, inputs, overrides);
-    }
-    let base = Base { sketch: overrides.sketch, ..Base::default() };
-    let pipeline = overrides.pipeline.over(base, inputs, console)?;
-    let kind = preset.and_then(Kind::of_preset).unwrap_or(Kind::Text);
-    let mut asked = overrides.asked();
-    if bring == Bring::Fingerprints {
-        // The named pipeline has no text to apply to.
-        asked = asked.support(Support::Nothing);
-    }
-    let settings = asked.settings(kind);
-    Ok(Resolved {
-        pipeline: Some(pipeline),
-        distance: settings.distance,
-        verification: settings.verification,
-        advice: None,
-    })
+    overrides.with(console, inputs, |asked| settings::resolve(inputs, asked))
 }
 
 /// Resolves pipeline and distance of a new index, and reports the choice.
 pub(crate) fn resolve_index(
     console: &Console,
     inputs: &Arc<Inputs>,
+    export: Option<&Export>,
     overrides: &Overrides<'_>,
 ) -> Result<Resolved> {
-    let resolved = resolve(console, inputs, overrides)?;
+    let secret = export.map(|_| overrides.pipeline.seed().secret()).transpose()?.flatten();
+    let resolved = overrides
+        .with(console, inputs, |asked| settings::resolve_new(inputs, export, secret, asked))?;
     if let Some(advice) = &resolved.advice {
         let Advice { kind, pipeline, distance, reason, .. } = advice;
         let verification = resolved.verification;
@@ -181,32 +190,6 @@ pub(crate) fn resolve_index(
         console.say(&format!("{kind}: {reason}; pipeline {pipeline}, distance {distance}{check}"));
     }
     Ok(resolved)
-}
-
-/// Fingerprints have no text to sample and nothing to verify.
-fn fingerprints(overrides: &Overrides<'_>) -> Result<Resolved> {
-    overrides.pipeline.refuse_centre()?;
-    let verification = overrides.verify.unwrap_or_default();
-    if verification.needs() != Evidence::Nothing {
-        return Err(Failure::Usage(format!(
-            "--verify {verification} needs texts, but the inputs have only fingerprints; drop it"
-        )));
-    }
-    let distance = overrides.distance.unwrap_or(DISTANCE);
-    Ok(Resolved { pipeline: None, distance, verification, advice: None })
-}
-
-/// Samples texts and resolves the settings that the user did not pass.
-fn advised(console: &Console, inputs: &Arc<Inputs>, overrides: &Overrides<'_>) -> Result<Resolved> {
-    let texts = inputs.sample(SAMPLE)?;
-    let own = overrides.pipeline.given() && overrides.pipeline.preset().is_none();
-    let make = |choice: Choice| {
-        let base = Base { choice, sketch: overrides.sketch };
-        overrides.pipeline.over(base, inputs, console)
-    };
-    let resolved = advice::resolve_with(&texts, &overrides.asked(), own, make)?;
-    let advice::Resolved { pipeline, distance, verification, advice } = resolved;
-    Ok(Resolved { pipeline, distance, verification, advice: advice.map(Advice::from) })
 }
 
 /// Names a number of documents that cannot be verified, if there are any.

@@ -25,13 +25,14 @@ mod table;
 mod usage;
 mod verb;
 mod verify_options;
-mod width;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hamdex_io::{self as input, evidence, failure, job, key, output, size, temporary, visible};
+use hamdex_io::{
+    self as input, evidence, failure, job, key, output, settings, size, temporary, visible,
+};
 
 use crate::cli::Cli;
 use crate::console::complain;

@@ -19,6 +19,7 @@ use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId};
 use crate::resource_options::{ResourceArgs, SeedArg, Wanted};
 use crate::session::Session;
+use crate::settings;
 use crate::size::Size;
 
 /// How to read rows and what to do with bad ones.
@@ -410,27 +411,8 @@ impl PipelineArgs {
         } else {
             self.pipeline(Base::default())?
         };
-        // Data of an earlier version of a step keep that version.
-        let wanted = wanted.with_versions_of(&header.pipeline)?;
-        if wanted.descriptor() == header.pipeline {
-            return Ok(Some(wanted));
-        }
-        let (stored, wanted) = (header.pipeline.as_str(), wanted.descriptor());
-        let secrets = (secret_of(stored), secret_of(wanted));
-        let (what, (stored, wanted)) = if secrets.0 == secrets.1 {
-            ("pipeline", (stored, wanted))
-        } else {
-            ("secret", secrets)
-        };
-        let (stored, wanted) = (stored.to_owned(), wanted.to_owned());
-        Err(hamdex::Error::HeaderMismatch { what, stored, wanted }.into())
+        settings::require_pipeline(&wanted, header).map(Some)
     }
-}
-
-/// Returns the part of a descriptor about the secret.
-fn secret_of(descriptor: &str) -> &str {
-    let (_, secret) = descriptor.split_once(";secret=").unwrap_or((descriptor, "none"));
-    secret.split(';').next().unwrap_or(secret)
 }
 
 /// Returns the pipeline of an index; `None` if it was built from fingerprints only.
@@ -453,9 +435,6 @@ pub(crate) struct DistanceArg {
     #[arg(short = 'k', long, value_name = "N", help_heading = "Fingerprints")]
     pub(crate) distance: Option<u32>,
 }
-
-/// Default distance.
-pub(crate) const DISTANCE: u32 = 3;
 
 /// The table plan.
 #[derive(Debug, Args)]

@@ -11,8 +11,9 @@ use hamdex::{Error, Fingerprint, Index, IndexOptions};
 use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Export, Inputs};
-use crate::options::{DISTANCE, MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
+use crate::options::{MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
 use crate::resource_options::SeedArg;
+use crate::settings;
 use crate::size;
 
 /// Reads the header of an index; `None` if there is none yet.
@@ -74,7 +75,7 @@ pub(crate) fn index_options<F: Fingerprint>(
     if let Some(k) = distance {
         options = options.distance(k);
     }
-    let k = distance.or(stored.map(|header| header.distance)).unwrap_or(DISTANCE);
+    let k = distance.or(stored.map(|header| header.distance)).unwrap_or(settings::DISTANCE);
     match plan.plan.as_deref() {
         // The plan of a stored index was chosen when it was made.
         Some("auto") if stored.is_some() => Ok(options),

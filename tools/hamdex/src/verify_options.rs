@@ -13,6 +13,7 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Proofs, Wanted};
 use crate::key::Name;
+use crate::settings;
 
 /// The check that near documents have to pass.
 #[derive(Debug, Clone, Copy, Args)]
@@ -38,12 +39,7 @@ pub(crate) struct VerifyArg {
 impl VerifyArg {
     /// Refuses a check that the documents of an index cannot be put to.
     pub(crate) fn require_stored(self, keeps_features: bool) -> Result<()> {
-        match self.check().needs() {
-            Evidence::Features if !keeps_features => Err(Error::NoFeatureSets.into()),
-            Evidence::Nothing | Evidence::Features => Ok(()),
-            Evidence::Text => Err(not_kept("edit:T needs texts")),
-            Evidence::Phrases | _ => Err(not_kept("contains:T needs all words")),
-        }
+        settings::require_stored(self.check(), keeps_features)
     }
 
     /// Resolves the check for searches of an index, if the user passes none.
@@ -81,14 +77,6 @@ impl VerifyArg {
     pub(crate) fn check(self) -> Verification {
         self.verify.unwrap_or_default()
     }
-}
-
-/// Returns the failure of a check whose evidence is not stored.
-fn not_kept(what: &str) -> Failure {
-    Failure::Usage(format!(
-        "--verify {what}, which an index does not keep; use jaccard:T or zhou:K,T, or give the \
-            documents instead of an index, such as 'hamdex dedup OLD NEW'"
-    ))
 }
 
 /// What a document must pass the check with to join a group.

@@ -1,5 +1,6 @@
 //! Inputs: paths become sources, in the order given.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -187,6 +188,21 @@ impl Inputs {
     /// Returns the bytes on disk; `None` if a pipe is among the sources.
     pub fn bytes(&self) -> Option<u64> {
         self.sources.iter().map(Source::bytes).sum()
+    }
+
+    /// Returns the file of a row, and its number there from 1; 0 if the file is one document.
+    pub fn find(&self, origins: &Origins, origin: u64) -> Option<(Cow<'_, str>, u64)> {
+        let (source, row) = origins.find(origin)?;
+        let source = self.sources.get(source)?;
+        Some(match source.kind {
+            Kind::Text | Kind::Directory(_) => (source.at(row).into(), 0),
+            Kind::Lines
+            | Kind::Json
+            | Kind::Columnar(_)
+            | Kind::Delimited(_)
+            | Kind::Raw(_)
+            | Kind::Warc => (source.name.as_str().into(), row + 1),
+        })
     }
 
     /// Returns the place of a row, by its ordinal over all inputs.

@@ -36,7 +36,17 @@ pub struct Document<'a, F> {
     pub unique: Option<u128>,
     /// Source of the row, by a field.
     pub source: Option<Box<str>>,
+    /// File of the row, and the spot there.
+    pub place: Place<'a>,
     /// Ordinal of the row over all inputs.
+    pub origin: u64,
+}
+
+/// A row that cannot be used.
+#[derive(Debug)]
+pub struct Bad<'a> {
+    pub reason: &'a Reason,
+    pub place: Place<'a>,
     pub origin: u64,
 }
 
@@ -83,6 +93,11 @@ pub trait Sink<F> {
 
     /// Takes a row with nothing to compare, if they are kept.
     fn blank(&mut self, _: Blank) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes a bad row, before it is counted.
+    fn bad(&mut self, _: &Bad<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -378,11 +393,8 @@ impl<F: Fingerprint> Work<'_, F> {
             }
             self.totals.rows += 1;
             if !new {
-                self.rejects.add(
-                    place(origin),
-                    Reason::DuplicateId(Name::of(&key).to_string()),
-                    None,
-                )?;
+                let reason = Reason::DuplicateId(Name::of(&key).to_string());
+                self.reject(origin, place(origin), reason, None)?;
                 continue;
             }
             self.totals.documents += 1;
@@ -395,14 +407,27 @@ impl<F: Fingerprint> Work<'_, F> {
                 proofs: Proofs::default(),
                 unique: None,
                 source: None,
+                place: place(origin),
                 origin,
             })?;
         }
         if rest > 0 && !self.reading.passes_over(next) {
             self.totals.rows += 1;
-            self.rejects.add(place(next), Reason::Partial { bytes: rest, bits: F::BITS }, None)?;
+            let reason = Reason::Partial { bytes: rest, bits: F::BITS };
+            self.reject(next, place(next), reason, None)?;
         }
         Ok(())
+    }
+
+    fn reject(
+        &mut self,
+        origin: u64,
+        place: Place<'_>,
+        reason: Reason,
+        row: Option<&[u8]>,
+    ) -> Result<()> {
+        self.sink.bad(&Bad { reason: &reason, place, origin })?;
+        self.rejects.add(place, reason, row)
     }
 
     fn take(
@@ -415,7 +440,7 @@ impl<F: Fingerprint> Work<'_, F> {
         self.totals.rows += 1;
         let Made { key, stamp, unique, source, length, replaced, sketch } = match made {
             Ok(made) => made,
-            Err(reason) => return self.rejects.add(place, reason, row),
+            Err(reason) => return self.reject(origin, place, reason, row),
         };
         let Sketch { fingerprint, features, proofs } = match sketch {
             Ok(sketch) => sketch,
@@ -425,7 +450,7 @@ impl<F: Fingerprint> Work<'_, F> {
                     let blank = Blank { reason, length, stamp, unique, source, origin };
                     return self.sink.blank(blank);
                 }
-                None => return self.rejects.add(place, reason, row),
+                None => return self.reject(origin, place, reason, row),
             },
         };
         if self.seen.as_mut().is_some_and(|seen| !seen.insert(&key)) {
@@ -434,7 +459,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
                 _ => Reason::DuplicateId(name),
             };
-            return self.rejects.add(place, reason, row);
+            return self.reject(origin, place, reason, row);
         }
         self.totals.documents += 1;
         self.totals.malformed += u64::from(replaced > 0);
@@ -447,6 +472,7 @@ impl<F: Fingerprint> Work<'_, F> {
             proofs,
             unique,
             source,
+            place,
             origin,
         })
     }

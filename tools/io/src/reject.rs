@@ -119,7 +119,7 @@ impl Reason {
     }
 }
 
-/// The place of a bad row.
+/// The place of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     pub file: &'a str,
@@ -146,6 +146,19 @@ impl fmt::Display for Place<'_> {
             }
             At::Record(number, None) => write!(f, "{} (record {number})", self.file),
             At::Whole => f.write_str(self.file),
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Returns the number of the row in its file, from 1; 0 if the file is one document.
+    ///
+    /// `bytes` is the size of a raw fingerprint.
+    pub fn row(&self, bytes: usize) -> u64 {
+        match self.at {
+            At::Line(number) | At::Record(number, _) => number,
+            At::Offset(offset) => offset / bytes as u64 + 1,
+            At::Whole => 0,
         }
     }
 }

@@ -22,11 +22,11 @@ use crate::failure::{Failure, Result};
 use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
+use crate::settings;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
 use crate::verify_options::KeepFeaturesArg;
-use crate::width;
 
 /// Build an index from documents, or merge them into one
 ///
@@ -116,7 +116,7 @@ impl BuildArgs {
         let mut wanted = self.keep.wanted(header.as_ref())?;
         wanted.features |= export.as_ref().is_some_and(|export| export.keeps_features);
         let bits = self.width.bits.or(export.as_ref().map(|export| export.bits));
-        let bits = width::resolve(bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = settings::width(bits, header.as_ref(), inputs.raw_width()?)?;
         let (pipeline, distance) =
             self.resolved(session, &inputs, header.as_ref(), export.as_ref(), bits)?;
         for_width!(bits, F => {
@@ -157,21 +157,15 @@ impl BuildArgs {
             let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, inputs)?;
             return Ok((pipeline, self.distance.distance));
         }
-        let distance = self.distance.distance.or(export.map(|export| export.distance));
-        if let Some(export) = export
-            && !self.pipeline.given()
-        {
-            return Ok((export.pipeline(self.pipeline.seed().secret()?)?, distance));
-        }
         let overrides = Overrides {
             pipeline: &self.pipeline,
-            distance,
+            distance: self.distance.distance,
             verify: None,
             sketch: self.pipeline.sketch,
             support: if self.keep.keep_features { Support::Features } else { Support::Nothing },
             bits,
         };
-        let resolved = advise::resolve_index(&session.console, inputs, &overrides)?;
+        let resolved = advise::resolve_index(&session.console, inputs, export, &overrides)?;
         Ok((resolved.pipeline, Some(resolved.distance)))
     }
 

@@ -7,7 +7,7 @@ use hamdex::inspect::Explanation;
 use hamdex::{Fingerprint, Query, SearchPath, for_width};
 use serde::Serialize;
 
-use super::query::sketch;
+use super::query::{from_hex, sketch};
 use crate::failure::Result;
 use crate::input::Wanted;
 use crate::key::Name;
@@ -18,7 +18,6 @@ use crate::session::Session;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width;
 
 /// Show what a query does: path, ranges, candidates, matches, time
 #[derive(Debug, Args)]
@@ -113,7 +112,7 @@ impl ExplainArgs {
                     let text = (text.as_str(), Wanted::NOTHING);
                     sketch::<F>(&header, &self.index, &self.seed, text)?.0
                 }
-                (hex, _) => width::from_hex(hex.as_deref().unwrap_or_default())?,
+                (hex, _) => from_hex(hex.as_deref().unwrap_or_default())?,
             };
             let query = Query::new(fingerprint)
                 .distance(self.distance.distance.unwrap_or(header.distance))

@@ -13,7 +13,7 @@ use crate::key::Name;
 use crate::options::{PipelineArgs, RowArgs, WidthArg};
 use crate::output::{Output, Overwrite};
 use crate::session::Session;
-use crate::width;
+use crate::settings;
 
 /// Print the fingerprint of every document
 ///
@@ -53,7 +53,7 @@ struct Line<'a> {
 impl FingerprintArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
-        let bits = width::resolve(self.width.bits, None, inputs.raw_width()?)?;
+        let bits = settings::width(self.width.bits, None, inputs.raw_width()?)?;
         let pipeline = self.pipeline.fresh(&inputs, &session.console)?;
         for (name, path) in [("idf", &self.save_idf), ("centre", &self.save_centre)] {
             if let (Some(path), Some(pipeline)) = (path, &pipeline) {

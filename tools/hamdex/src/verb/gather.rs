@@ -15,8 +15,8 @@ use crate::failure::{Failure, Result};
 use crate::input::{Document, Ids, Inputs, Reading, Rejects, Wanted};
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
+use crate::settings;
 use crate::stored;
-use crate::width;
 
 /// Documents by position, without their texts.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Target {
         match (index, paths) {
             (None, _) => Ok(Self::Documents),
             (Some(header), [path]) => {
-                width::resolve(width.bits, Some(&header), None)?;
+                settings::width(width.bits, Some(&header), None)?;
                 if pipeline.given() {
                     pipeline.stored(&header, path)?;
                 }
@@ -131,7 +131,7 @@ pub(super) fn resolve(
     tmp: &TmpArg,
 ) -> Result<(Arc<Inputs>, u32)> {
     let mut inputs = rows.resolve(paths, rows.names(), &session.console)?;
-    let bits = width::resolve(width.bits, None, inputs.raw_width()?)?;
+    let bits = settings::width(width.bits, None, inputs.raw_width()?)?;
     inputs.spool(tmp.directory(), &session.console)?;
     Ok((Arc::new(inputs), bits))
 }

@@ -19,10 +19,10 @@ use crate::key::Name;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
+use crate::settings;
 use crate::size;
 use crate::stored;
 use crate::verify_options::{KeepFeaturesArg, VerifyArg};
-use crate::width;
 
 /// Insert documents into an index, durably
 ///
@@ -113,7 +113,7 @@ impl InsertArgs {
         let wanted = self.keep.wanted(header.as_ref())?;
         // Checked before an index is made that could not verify.
         self.verify.require_stored(wanted.features)?;
-        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = settings::width(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let (pipeline, distance) = if let Some(header) = &header {
             let pipeline = stored::pipeline_for(&self.pipeline, header, &self.index, &inputs)?;
             (pipeline, self.distance.distance)
@@ -130,7 +130,7 @@ impl InsertArgs {
                 },
                 bits,
             };
-            let resolved = advise::resolve_index(&session.console, &inputs, &overrides)?;
+            let resolved = advise::resolve_index(&session.console, &inputs, None, &overrides)?;
             (resolved.pipeline, Some(resolved.distance))
         };
         let texts = pipeline.is_some() && inputs.bring() == Bring::Texts;

@@ -11,13 +11,13 @@ use serde::Serialize;
 use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
 use crate::costs;
 use crate::failure::Result;
-use crate::options::{DISTANCE, DistanceArg, TmpArg, WidthArg};
+use crate::options::{DistanceArg, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::plot::PlotFile;
 use crate::session::Session;
+use crate::settings;
 use crate::size::{self, Count};
 use crate::table::Table;
-use crate::width;
 
 /// Show what every table plan costs for a number of documents
 #[derive(Debug, Args)]
@@ -86,8 +86,8 @@ impl PlanArgs {
         }
         let Some(Count(count)) = self.count else { return Ok(()) };
         let costs = costs::kept()?;
-        let bits = self.width.bits.unwrap_or(width::DEFAULT);
-        let distance = self.distance.distance.unwrap_or(DISTANCE);
+        let bits = self.width.bits.unwrap_or(settings::WIDTH);
+        let distance = self.distance.distance.unwrap_or(settings::DISTANCE);
         // The survey is silent about distances that no plan can answer.
         let reports = plan::survey(bits, distance, count, &costs);
         if reports.is_empty() {

@@ -15,10 +15,10 @@ use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline}
 use crate::output::Output;
 use crate::resource_options::SeedArg;
 use crate::session::Session;
+use crate::settings;
 use crate::size;
 use crate::stored;
 use crate::verify_options::VerifyArg;
-use crate::width;
 
 /// Queries of the first batch: few, so that answers arrive early.
 const FIRST: usize = 1 << 10;
@@ -142,7 +142,7 @@ impl QueryArgs {
             asked.push(text.as_bytes(), fingerprint, proofs)?;
         } else {
             for hex in &self.fingerprint {
-                asked.push(hex.as_bytes(), width::from_hex::<F>(hex)?, Proofs::default())?;
+                asked.push(hex.as_bytes(), from_hex::<F>(hex)?, Proofs::default())?;
             }
         }
         asked.finish()
@@ -155,7 +155,7 @@ impl QueryArgs {
         inputs: &Arc<Inputs>,
         mut asked: Asked<'_, F>,
     ) -> Result<()> {
-        width::resolve(None, Some(header), inputs.raw_width()?)?;
+        settings::width(None, Some(header), inputs.raw_width()?)?;
         let pipeline = stored::pipeline_of(header, &self.index, inputs, &self.seed)?;
         let reading = Reading {
             inputs,
@@ -257,6 +257,11 @@ fn next_batch(last: usize, queries: usize, found: usize) -> usize {
     last.saturating_mul(GROWTH).min(fitting).clamp(FIRST, MOST)
 }
 
+/// Parses a fingerprint in hexadecimal; `0x` before it is allowed.
+pub(super) fn from_hex<F: Fingerprint>(text: &str) -> hamdex::Result<F> {
+    F::from_hex(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,5 +273,13 @@ mod tests {
         assert_eq!(next_batch(MOST, MOST, MOST * 100), MATCHES / 100);
         assert_eq!(next_batch(FIRST, FIRST, usize::MAX), FIRST);
         assert_eq!(next_batch(FIRST, 0, 0), FIRST * GROWTH);
+    }
+
+    #[test]
+    fn hexadecimal_may_be_prefixed() {
+        for text in ["00000000000000ff", "0x00000000000000ff", "0X00000000000000FF"] {
+            assert_eq!(from_hex::<u64>(text).unwrap(), 255);
+        }
+        assert!(from_hex::<u64>("0x0x000000000000ff").is_err());
     }
 }

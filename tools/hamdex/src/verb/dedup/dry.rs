@@ -20,10 +20,10 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Body, Chunk, Draw, Inputs, Kind, Reason, Rows, for_each_chunk};
 use crate::session::Session;
+use crate::settings;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width;
 
 /// Sources whose first rows are counted.
 const SOURCES: usize = 16;
@@ -104,7 +104,7 @@ impl DedupArgs {
             Some(index) => Some(stored::require(index, self.width.bits)?),
             None => index.map(stored::header).transpose()?.flatten(),
         };
-        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = settings::width(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let inputs = Arc::new(inputs);
         let resolved = match &self.state {
             Some(state) => self.resolve_shards(session, &inputs, state, bits)?,

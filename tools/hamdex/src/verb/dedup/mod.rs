@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use hamdex::advice::{self, Kind, Support};
 use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
@@ -46,10 +45,10 @@ use crate::job::{Against, Documents, Keep, Purpose, To};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
+use crate::settings;
 use crate::size::Count;
 use crate::stored;
 use crate::verify_options::{LinkageArg, VerifyArg};
-use crate::width;
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the kept rows; kept.parquet, .csv or .tsv with --format
@@ -235,7 +234,7 @@ impl DedupArgs {
             .as_deref()
             .map(|index| stored::require(index, self.width.bits))
             .transpose()?;
-        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = settings::width(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let place = Place::make(files.place())?;
         let page = self.report.as_ref().map(|page| page.open(session.overwrite)).transpose()?;
         inputs.spool(self.tmp.directory(), &session.console)?;
@@ -291,16 +290,7 @@ impl DedupArgs {
         };
         self.verify.require_stored(header.keeps_features)?;
         let pipeline = stored::pipeline_for(&self.pipeline, header, index, inputs)?;
-        let verification = match (&pipeline, distance, verify) {
-            (_, _, Some(verification)) => verification,
-            (Some(pipeline), _, None) if header.keeps_features => {
-                let kind = Kind::of_pipeline(pipeline)?.unwrap_or(Kind::Text);
-                advice::Settings::of(kind, bits, Support::Features).verification
-            }
-            _ => Verification::None,
-        };
-        let distance = distance.unwrap_or(header.distance);
-        Ok(Resolved { pipeline, distance, verification, advice: None })
+        settings::resolve_against(header, pipeline, distance, verify).map(Resolved::from)
     }
 
     #[allow(clippy::too_many_lines)] // one step after another

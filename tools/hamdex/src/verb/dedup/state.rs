@@ -20,10 +20,10 @@ use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Kind, Source, is_index};
 use crate::output::is_stdout;
 use crate::session::Session;
+use crate::settings;
 use crate::size;
 use crate::stored;
 use crate::table::Table;
-use crate::width;
 
 /// Bytes at both ends of a file that stand for what it holds, beside its size.
 const END: u64 = 1 << 16;
@@ -150,7 +150,7 @@ impl DedupArgs {
         self.format.unwrap_or(Form::Jsonl).require(&inputs)?;
         files::apart(&self.output, &inputs)?;
         let header = stored::header(path)?;
-        let bits = width::resolve(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
+        let bits = settings::width(self.width.bits, header.as_ref(), inputs.raw_width()?)?;
         let inputs = Arc::new(inputs);
         let resolved = self.resolve_shards(session, &inputs, path, bits)?;
         resolved.say(&session.console);
