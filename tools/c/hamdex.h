@@ -18,6 +18,9 @@
  * THREADS. Any number of threads may use an index or a pipeline and read results at the same time.
  * Free or close an object only when no other thread uses it any more.
  *
+ * CALLBACKS. A callback runs on the thread of the call that got it, before that call returns, and may
+ * call any function. What it receives is valid until it returns. It must not throw or jump out.
+ *
  * POINTERS. What a pointer points to must be valid, aligned, and as long as its length says.
  */
 #ifndef HAMDEX_H
@@ -37,7 +40,7 @@
 #endif
 
 /**
- * Selects the default distance of the index.
+ * Selects the default distance of the index, or, without one, a distance chosen from the texts.
  */
 #define HAMDEX_OWN_DISTANCE UINT32_MAX
 
@@ -65,6 +68,10 @@ typedef enum hamdex_error_code {
      * An error that has no number yet; see its fault and message.
      */
     HAMDEX_ERROR_CODE_OTHER = 4,
+    /**
+     * A callback of the caller stopped the call.
+     */
+    HAMDEX_ERROR_CODE_STOPPED = 5,
     /**
      * A fingerprint has more bits than the width.
      */
@@ -133,6 +140,10 @@ typedef enum hamdex_error_code {
      * Stored bytes do not decode, or contradict each other.
      */
     HAMDEX_ERROR_CODE_CORRUPT = 41,
+    /**
+     * Files are not what they are read as: too many bad rows, no usable row, a broken table.
+     */
+    HAMDEX_ERROR_CODE_BAD_INPUT = 50,
 } hamdex_error_code;
 
 /**
@@ -156,6 +167,36 @@ typedef enum hamdex_fault {
      */
     HAMDEX_FAULT_LIBRARY = 4,
 } hamdex_fault;
+
+/**
+ * The decision on a row.
+ */
+typedef enum hamdex_fate {
+    /**
+     * Kept: no other document is near, or it is the one of its group to keep.
+     */
+    HAMDEX_FATE_KEPT = 1,
+    /**
+     * Kept: it has nothing to compare, such as an empty text.
+     */
+    HAMDEX_FATE_BLANK = 2,
+    /**
+     * Removed: it is near a row that is kept.
+     */
+    HAMDEX_FATE_DUPLICATE = 3,
+    /**
+     * Removed: it is near a document of the index.
+     */
+    HAMDEX_FATE_STORED = 4,
+    /**
+     * Removed: it has the value of `unique_by` of a row that is kept.
+     */
+    HAMDEX_FATE_REPEAT = 5,
+    /**
+     * Neither: it cannot be used, such as a broken line.
+     */
+    HAMDEX_FATE_BAD = 6,
+} hamdex_fate;
 
 /**
  * The results of a batch: one list of matches per query.
@@ -202,6 +243,14 @@ typedef struct hamdex_matches hamdex_matches;
  * `hamdex_pipeline_free` when no thread uses it any more. An index keeps no pointer to it.
  */
 typedef struct hamdex_pipeline hamdex_pipeline;
+
+/**
+ * Fully resolved settings.
+ *
+ * Immutable, so any number of threads may read it. Owned by the caller; free with
+ * `hamdex_settings_free`.
+ */
+typedef struct hamdex_settings hamdex_settings;
 
 /**
  * A fingerprint of 32, 64 or 128 bits, in the low bits of a 128-bit number.
@@ -319,6 +368,28 @@ typedef struct hamdex_batch_report {
 } hamdex_batch_report;
 
 /**
+ * The result of a bulk build.
+ */
+typedef struct hamdex_build_report {
+    /**
+     * Documents in the index.
+     */
+    uint64_t documents;
+    /**
+     * Distinct fingerprints in the index.
+     */
+    uint64_t fingerprints;
+    /**
+     * Documents of the array that were dropped because an earlier one has their key.
+     */
+    uint64_t duplicates;
+    /**
+     * Stored documents that were replaced.
+     */
+    uint64_t replaced;
+} hamdex_build_report;
+
+/**
  * An array of fingerprints; it must not change until the call returns.
  */
 typedef struct hamdex_fingerprints {
@@ -379,26 +450,278 @@ typedef struct hamdex_stats {
 } hamdex_stats;
 
 /**
- * The result of a bulk build.
+ * An array of paths; it and its paths must not change until the call returns.
  */
-typedef struct hamdex_build_report {
+typedef struct hamdex_paths {
+    const struct hamdex_bytes *data;
+    size_t len;
+} hamdex_paths;
+
+/**
+ * Files to read as documents, and how; initialise with `hamdex_files_default()`.
+ *
+ * They are read by the rules of the command line, which `tools/hamdex/README.md` describes. Words
+ * are those of its options, and so are the options that a message names.
+ */
+typedef struct hamdex_files {
     /**
-     * Documents in the index.
+     * The files and directories, in the order of reading; "-" is standard input.
+     */
+    struct hamdex_paths paths;
+    /**
+     * Field of the text: a name, a path with dots, or several separated by commas. Default =
+     * empty, which is "text", else the first of its usual names that a row has.
+     */
+    struct hamdex_bytes text_field;
+    /**
+     * Field of the id. Default = empty, which is "id".
+     */
+    struct hamdex_bytes id_field;
+    /**
+     * Format of all files: "jsonl", "json", "csv", "tsv", "parquet", "arrow", "warc", "text",
+     * "u32", "u64" or "u128". Default = empty, which detects the format of each file.
+     */
+    struct hamdex_bytes format;
+    /**
+     * How many rows may be bad: a number, or a share such as "5%". Default = empty, "10%".
+     */
+    struct hamdex_bytes max_bad;
+    /**
+     * Whether every file is one document, data files too. Default = false.
+     */
+    bool as_documents;
+    /**
+     * Whether to read files whose names begin with a dot. Default = false.
+     */
+    bool hidden;
+} hamdex_files;
+
+/**
+ * The place of a row.
+ */
+typedef struct hamdex_place {
+    /**
+     * The file; empty if there is no row.
+     */
+    struct hamdex_bytes file;
+    /**
+     * Number of the row in its file, from 1; 0 if the file is one document.
+     */
+    uint64_t row;
+    /**
+     * Ordinal of the row over all files, from 0; `UINT64_MAX` if there is no row.
+     */
+    uint64_t ordinal;
+} hamdex_place;
+
+/**
+ * A document of a file.
+ */
+typedef struct hamdex_file_document {
+    /**
+     * The key: the id of the row, or its place if it has none.
+     */
+    struct hamdex_bytes key;
+    /**
+     * The fingerprint.
+     */
+    struct hamdex_fingerprint fingerprint;
+    /**
+     * The place of the row.
+     */
+    struct hamdex_place place;
+    /**
+     * Features of the text; 0 for a row that has a fingerprint instead of a text.
+     */
+    size_t features;
+    /**
+     * Characters of the text.
+     */
+    uint64_t length;
+} hamdex_file_document;
+
+/**
+ * Receives a document; any result except 0 stops the call.
+ */
+typedef int (*hamdex_on_document)(void *context, const struct hamdex_file_document *document);
+
+/**
+ * A row that cannot be used.
+ */
+typedef struct hamdex_bad_row {
+    /**
+     * The place of the row.
+     */
+    struct hamdex_place place;
+    /**
+     * The reason, such as "broken JSON: expected value at column 1".
+     */
+    struct hamdex_bytes reason;
+} hamdex_bad_row;
+
+/**
+ * Receives a row that cannot be used, as `hamdex_on_document` does a document.
+ */
+typedef int (*hamdex_on_bad)(void *context, const struct hamdex_bad_row *row);
+
+/**
+ * The counts of a reading.
+ */
+typedef struct hamdex_read_report {
+    /**
+     * All rows.
+     */
+    uint64_t rows;
+    /**
+     * Rows that are documents.
      */
     uint64_t documents;
     /**
-     * Distinct fingerprints in the index.
+     * Rows that cannot be used.
      */
-    uint64_t fingerprints;
+    uint64_t rejects;
     /**
-     * Documents of the array that were dropped because an earlier one has their key.
+     * Of these, rows with nothing to compare, such as empty texts; any number of them is allowed.
      */
-    uint64_t duplicates;
+    uint64_t blanks;
+} hamdex_read_report;
+
+/**
+ * How to deduplicate; initialise with `hamdex_dedup_options_default()`.
+ *
+ * Words are those of the options of `hamdex dedup`.
+ */
+typedef struct hamdex_dedup_options {
     /**
-     * Stored documents that were replaced.
+     * How many bits near-duplicates may differ in. Default = `HAMDEX_OWN_DISTANCE`, that of the
+     * index, else chosen from the texts.
      */
-    uint64_t replaced;
-} hamdex_build_report;
+    uint32_t distance;
+    /**
+     * Check of near documents, such as "none", "edit:0.8" or "jaccard:0.6". Default = empty,
+     * chosen from the texts, or by what the index keeps.
+     */
+    struct hamdex_bytes verification;
+    /**
+     * The pipeline, used as it is. Default = NULL, that of the index, else chosen from the texts.
+     */
+    const struct hamdex_pipeline *pipeline;
+    /**
+     * Width of the fingerprints: 32, 64 or 128. Default = 0, that of the index or of files that
+     * have fingerprints, else 64.
+     */
+    uint32_t bits;
+    /**
+     * Document of a group to keep: "first", "longest", "newest:FIELD" or "best:FIELD". Default =
+     * empty, which is "first".
+     */
+    struct hamdex_bytes keep;
+    /**
+     * Field whose value only one row keeps, before any other comparison. Default = empty for none.
+     */
+    struct hamdex_bytes unique_by;
+    /**
+     * Whether rows with nothing to compare are bad rows. Default = false.
+     */
+    bool drop_empty;
+    /**
+     * Bytes of memory to use; what does not fit is in temporary files. Default = 512 MiB.
+     */
+    size_t memory;
+    /**
+     * Directory for temporary files. Default = empty, that of the system.
+     */
+    struct hamdex_bytes tmp;
+    /**
+     * Also removes what is near a document of this index. Default = NULL for none.
+     */
+    const struct hamdex_index *index;
+} hamdex_dedup_options;
+
+/**
+ * A row and the decision on it.
+ */
+typedef struct hamdex_row {
+    /**
+     * The place of the row.
+     */
+    struct hamdex_place place;
+    /**
+     * The decision.
+     */
+    enum hamdex_fate fate;
+    /**
+     * Whether a deduplicated copy of the files has the row.
+     */
+    bool kept;
+    /**
+     * Number of its group, from 1; 0 if it is in none.
+     */
+    uint32_t cluster;
+    /**
+     * Of a duplicate or repeat, the place of the row that is kept.
+     */
+    struct hamdex_place kept_place;
+    /**
+     * Of a row near the index, the key of the stored document; else empty.
+     */
+    struct hamdex_bytes stored_key;
+    /**
+     * Distance to the kept row or stored document in bits; `UINT32_MAX` if there is none.
+     */
+    uint32_t distance;
+    /**
+     * Similarity to it, as the check measures it; -1 if nothing was checked.
+     */
+    double similarity;
+    /**
+     * Why the row is bad or has nothing to compare; else empty.
+     */
+    struct hamdex_bytes reason;
+} hamdex_row;
+
+/**
+ * Receives the decision on a row; any result except 0 stops the call.
+ */
+typedef int (*hamdex_on_row)(void *context, const struct hamdex_row *row);
+
+/**
+ * The counts of a deduplication.
+ */
+typedef struct hamdex_dedup_report {
+    /**
+     * All rows.
+     */
+    uint64_t rows;
+    /**
+     * Rows that can be used: kept and removed ones.
+     */
+    uint64_t documents;
+    /**
+     * Rows that are kept.
+     */
+    uint64_t kept;
+    /**
+     * Rows that are removed.
+     */
+    uint64_t removed;
+    /**
+     * Of these, rows with nothing to compare.
+     */
+    uint64_t blanks;
+    /**
+     * Groups of near-duplicates.
+     */
+    uint64_t clusters;
+    /**
+     * Rows that cannot be used.
+     */
+    uint64_t rejects;
+    /**
+     * Documents with a fingerprint and no text, which a check cannot compare.
+     */
+    uint64_t unverified;
+} hamdex_dedup_report;
 
 #ifdef __cplusplus
 extern "C" {
@@ -408,33 +731,6 @@ extern "C" {
  * Returns the number of differing bits.
  */
 uint32_t hamdex_distance(struct hamdex_fingerprint a, struct hamdex_fingerprint b);
-
-/**
- * Returns the kind of an error; `HAMDEX_ERROR_CODE_NONE` for NULL.
- */
-enum hamdex_error_code hamdex_error_code_of(const struct hamdex_error *error);
-
-/**
- * Returns who has to act; the caller for NULL, which is no error.
- */
-enum hamdex_fault hamdex_error_fault(const struct hamdex_error *error);
-
-/**
- * Returns the message as NUL-terminated UTF-8; "" for NULL.
- *
- * Owned by the error object.
- */
-const char *hamdex_error_message(const struct hamdex_error *error);
-
-/**
- * Frees an error object; does nothing for NULL.
- */
-void hamdex_error_free(struct hamdex_error *error);
-
-/**
- * Returns the version of the library, such as "0.1.0"; do not free it.
- */
-const char *hamdex_version(void);
 
 /**
  * Creates a pipeline by the name of a preset, such as "page" or "post".
@@ -487,6 +783,33 @@ struct hamdex_error *hamdex_pipeline_fingerprint(const struct hamdex_pipeline *p
  * Frees a pipeline; does nothing for NULL.
  */
 void hamdex_pipeline_free(struct hamdex_pipeline *pipeline);
+
+/**
+ * Returns the kind of an error; `HAMDEX_ERROR_CODE_NONE` for NULL.
+ */
+enum hamdex_error_code hamdex_error_code_of(const struct hamdex_error *error);
+
+/**
+ * Returns who has to act; the caller for NULL, which is no error.
+ */
+enum hamdex_fault hamdex_error_fault(const struct hamdex_error *error);
+
+/**
+ * Returns the message as NUL-terminated UTF-8; "" for NULL.
+ *
+ * Owned by the error object.
+ */
+const char *hamdex_error_message(const struct hamdex_error *error);
+
+/**
+ * Frees an error object; does nothing for NULL.
+ */
+void hamdex_error_free(struct hamdex_error *error);
+
+/**
+ * Returns the version of the library, such as "0.1.0"; do not free it.
+ */
+const char *hamdex_version(void);
 
 /**
  * Returns the default settings of a new index.
@@ -603,6 +926,19 @@ struct hamdex_error *hamdex_index_remove(const struct hamdex_index *index,
                                          struct hamdex_bytes key,
                                          bool synced,
                                          bool *removed);
+
+/**
+ * Builds an index from an array of documents, or adds them to an existing index.
+ *
+ * The index must not be open. `options` are those of a new index, and must match an existing one;
+ * NULL means the defaults. On an error an existing index does not change, and a new one is left
+ * empty. `report` may be NULL.
+ */
+HAMDEX_MUST_USE
+struct hamdex_error *hamdex_build(struct hamdex_bytes path,
+                                  const struct hamdex_options *options,
+                                  struct hamdex_documents documents,
+                                  struct hamdex_build_report *report);
 
 /**
  * Returns every document within the distance, nearest first, then by key.
@@ -728,17 +1064,92 @@ struct hamdex_error *hamdex_index_fold(const struct hamdex_index *index,
                                        uint64_t *folded);
 
 /**
- * Builds an index from an array of documents, or adds them to an existing index.
+ * Returns no files, and the defaults for reading some.
+ */
+struct hamdex_files hamdex_files_default(void);
+
+/**
+ * Chooses the settings of a new index from a sample of the files, as `hamdex build` does.
  *
- * The index must not be open. `options` are those of a new index, and must match an existing one;
- * NULL means the defaults. On an error an existing index does not change, and a new one is left
- * empty. `report` may be NULL.
+ * `bits` may be 0 for the width of files that have fingerprints, else 64. Files must be readable
+ * twice. `*settings` is owned by the caller, and NULL after an error.
  */
 HAMDEX_MUST_USE
-struct hamdex_error *hamdex_build(struct hamdex_bytes path,
-                                  const struct hamdex_options *options,
-                                  struct hamdex_documents documents,
-                                  struct hamdex_build_report *report);
+struct hamdex_error *hamdex_files_choose(const struct hamdex_files *files,
+                                         uint32_t bits,
+                                         struct hamdex_settings **settings);
+
+/**
+ * Reads files as `hamdex insert` does, and calls `on_document` for every document, in order.
+ *
+ * Without a pipeline the one of `hamdex_files_choose` is used. `bits` is as there. `on_bad` is
+ * called for every row that cannot be used, in order with the documents; it may be NULL. A row
+ * whose id an earlier row has is one of these. `context` is passed on to both. If one of them
+ * stops the call, the error is `HAMDEX_ERROR_CODE_STOPPED`. `report` may be NULL.
+ */
+HAMDEX_MUST_USE
+struct hamdex_error *hamdex_files_read(const struct hamdex_files *files,
+                                       const struct hamdex_pipeline *pipeline,
+                                       uint32_t bits,
+                                       hamdex_on_document on_document,
+                                       hamdex_on_bad on_bad,
+                                       void *context,
+                                       struct hamdex_read_report *report);
+
+/**
+ * Returns the width of the fingerprints in bits; 0 for NULL.
+ */
+uint32_t hamdex_settings_bits(const struct hamdex_settings *settings);
+
+/**
+ * Returns how many bits near-duplicates may differ in; 0 for NULL.
+ */
+uint32_t hamdex_settings_distance(const struct hamdex_settings *settings);
+
+/**
+ * Returns the check of near documents, such as "edit:0.8", owned by the settings; empty for NULL.
+ */
+struct hamdex_bytes hamdex_settings_verification(const struct hamdex_settings *settings);
+
+/**
+ * Returns the pipeline, owned by the settings; do not free it.
+ *
+ * NULL if the files have only fingerprints, and for NULL.
+ */
+const struct hamdex_pipeline *hamdex_settings_pipeline(const struct hamdex_settings *settings);
+
+/**
+ * Returns the reason of the choice and a line for each warning, owned by the settings.
+ *
+ * Empty if nothing was chosen from a sample, and for NULL.
+ */
+struct hamdex_bytes hamdex_settings_advice(const struct hamdex_settings *settings);
+
+/**
+ * Frees settings; does nothing for NULL.
+ */
+void hamdex_settings_free(struct hamdex_settings *settings);
+
+/**
+ * Returns the default settings of a deduplication.
+ */
+struct hamdex_dedup_options hamdex_dedup_options_default(void);
+
+/**
+ * Decides which rows of files to keep, as `hamdex dedup` does, and writes nothing.
+ *
+ * When everything is decided, `on_row` is called for every row, in order; it may be NULL, and gets
+ * `context`. If it stops the call, the error is `HAMDEX_ERROR_CODE_STOPPED`. `options` may be NULL
+ * for the defaults, and `report` and `settings` may be NULL. `*settings` has what was passed or
+ * chosen; it is owned by the caller, and NULL after an error.
+ */
+HAMDEX_MUST_USE
+struct hamdex_error *hamdex_files_dedup(const struct hamdex_files *files,
+                                        const struct hamdex_dedup_options *options,
+                                        hamdex_on_row on_row,
+                                        void *context,
+                                        struct hamdex_dedup_report *report,
+                                        struct hamdex_settings **settings);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,17 +1,56 @@
-//! Errors: why a call failed, as a code, a fault and a message.
+//! Errors: what fails in a call, a panic too, becomes an object with a code, a fault and a message.
 
 use std::any::Any;
 use std::ffi::{CString, c_char};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hamdex::{Error, Fault};
+use hamdex_io::failure::Failure as Unread;
 
-use crate::border::{free, guard_or};
+/// The result of a call from C.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+/// Runs a call; returns NULL on success.
+///
+/// A panic leaves an index usable: its locks still work, and its batches are atomic.
+pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> Option<Box<HamdexError>> {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => None,
+        Ok(Err(failure)) => Some(Box::new(HamdexError::of(failure))),
+        Err(panic) => Some(Box::new(HamdexError::of_panic(&*panic))),
+    }
+}
+
+/// Runs an infallible call; returns `otherwise` after a panic.
+pub(crate) fn guard_or<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
+}
+
+/// Frees an object of the caller.
+pub(crate) fn free<T>(object: Option<Box<T>>) {
+    guard_or((), || drop(object));
+}
+
+/// Returns an error if the argument is NULL.
+pub(crate) fn required<T>(argument: Option<T>, name: &'static str) -> Result<T> {
+    argument.ok_or(Failure::Null(name))
+}
+
+/// Writes a result unless the pointer is NULL.
+pub(crate) fn write_to<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
+    if let Some(out) = out {
+        out.write(value);
+    }
+}
 
 /// Why a call failed, before it becomes an error object.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An error of the library.
     Library(Error),
+    /// Files cannot be read as documents.
+    Unread(Unread),
     /// A required argument is NULL.
     Null(&'static str),
     /// An argument is invalid.
@@ -21,6 +60,15 @@ pub(crate) enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Library(error)
+    }
+}
+
+impl From<Unread> for Failure {
+    fn from(failure: Unread) -> Self {
+        if let Unread::Library(error) = failure {
+            return Self::Library(error);
+        }
+        Self::Unread(failure)
     }
 }
 
@@ -38,6 +86,16 @@ pub enum HamdexFault {
     Library = 4,
 }
 
+impl From<Fault> for HamdexFault {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Caller => Self::Caller,
+            Fault::Environment => Self::Environment,
+            Fault::Damage => Self::Damage,
+        }
+    }
+}
+
 /// The kind of an error. Numbers never change; later versions may add some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -52,6 +110,8 @@ pub enum HamdexErrorCode {
     Panic = 3,
     /// An error that has no number yet; see its fault and message.
     Other = 4,
+    /// A callback of the caller stopped the call.
+    Stopped = 5,
     /// A fingerprint has more bits than the width.
     InvalidFingerprint = 10,
     /// A plan cannot be built as described.
@@ -86,6 +146,8 @@ pub enum HamdexErrorCode {
     FormatVersion = 40,
     /// Stored bytes do not decode, or contradict each other.
     Corrupt = 41,
+    /// Files are not what they are read as: too many bad rows, no usable row, a broken table.
+    BadInput = 50,
 }
 
 /// Why a call failed. Owned by the caller; free with `hamdex_error_free`.
@@ -100,12 +162,10 @@ impl HamdexError {
     pub(crate) fn of(failure: Failure) -> Self {
         match failure {
             Failure::Library(error) => {
-                let fault = match error.fault() {
-                    Fault::Caller => HamdexFault::Caller,
-                    Fault::Environment => HamdexFault::Environment,
-                    Fault::Damage => HamdexFault::Damage,
-                };
-                Self::new(code_of(&error), fault, &error.to_string())
+                Self::new(code_of(&error), error.fault().into(), &error.to_string())
+            }
+            Failure::Unread(failure) => {
+                Self::new(code_of_unread(&failure), failure.fault().into(), &failure.to_string())
             }
             Failure::Null(name) => {
                 let message = format!("{name} is NULL");
@@ -152,6 +212,17 @@ fn code_of(error: &Error) -> HamdexErrorCode {
         Error::Store { .. } => HamdexErrorCode::Store,
         Error::FormatVersion { .. } => HamdexErrorCode::FormatVersion,
         Error::Corrupt { .. } => HamdexErrorCode::Corrupt,
+        Error::Cancelled => HamdexErrorCode::Stopped,
+        _ => HamdexErrorCode::Other,
+    }
+}
+
+#[allow(clippy::wildcard_enum_match_arm)] // as above
+fn code_of_unread(failure: &Unread) -> HamdexErrorCode {
+    match failure {
+        failure if failure.is_of_data() => HamdexErrorCode::BadInput,
+        Unread::Usage(_) | Unread::Refused { .. } => HamdexErrorCode::InvalidArgument,
+        Unread::Io { .. } => HamdexErrorCode::Io,
         _ => HamdexErrorCode::Other,
     }
 }
@@ -187,4 +258,25 @@ pub extern "C" fn hamdex_error_free(error: Option<Box<HamdexError>>) {
 pub extern "C" fn hamdex_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_with_its_message() {
+        let error = guard(|| panic!("a drawer is stuck")).unwrap();
+        assert_eq!((error.code, error.fault), (HamdexErrorCode::Panic, HamdexFault::Library));
+        assert_eq!(error.message.to_str().unwrap(), "the library failed: a drawer is stuck");
+        assert_eq!(guard_or(7, || panic!()), 7);
+    }
+
+    #[test]
+    fn the_error_of_a_null_argument_names_it() {
+        let error = guard(|| required(None::<&u8>, "index").map(drop)).unwrap();
+        assert_eq!((error.code, error.fault), (HamdexErrorCode::NullArgument, HamdexFault::Caller));
+        assert_eq!(error.message.to_str().unwrap(), "index is NULL");
+        assert!(guard(|| Ok(())).is_none());
+    }
 }

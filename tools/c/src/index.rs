@@ -8,10 +8,8 @@ use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::{Error, IndexOptions};
 
-use crate::border::{Result, free, guard, guard_or, required, write_to};
-use crate::error::HamdexError;
-use crate::fingerprint::{HamdexFingerprint, supported};
-use crate::pipeline::HamdexPipeline;
+use crate::error::{HamdexError, Result, free, guard, guard_or, required, write_to};
+use crate::pipeline::{HamdexFingerprint, HamdexPipeline, supported};
 use crate::slices::HamdexBytes;
 
 /// An open index of fingerprints of one width.
@@ -54,7 +52,8 @@ pub struct HamdexOpenOptions {
     pub background_fold: bool,
 }
 
-const MEMORY: usize = 512 << 20;
+/// Default bytes of memory.
+pub(crate) const MEMORY: usize = 512 << 20;
 
 impl HamdexOptions<'_> {
     pub(crate) fn settings(&self) -> Result<IndexOptions> {

@@ -7,10 +7,9 @@
 
 #![allow(unsafe_code)] // for exported names; a test confines everything else to `slices`
 
-pub mod border;
-pub mod bulk;
+pub mod dedup;
 pub mod error;
-pub mod fingerprint;
+pub mod files;
 pub mod index;
 pub mod pipeline;
 pub mod search;

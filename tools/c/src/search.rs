@@ -4,13 +4,12 @@ use std::mem::MaybeUninit;
 
 use hamdex::{Match, Query};
 
-use crate::border::{free, guard, guard_or, required};
-use crate::error::HamdexError;
-use crate::fingerprint::HamdexFingerprint;
+use crate::error::{HamdexError, free, guard, guard_or, required};
 use crate::index::HamdexIndex;
+use crate::pipeline::HamdexFingerprint;
 use crate::slices::{HamdexBytes, HamdexFingerprints};
 
-/// Selects the default distance of the index.
+/// Selects the default distance of the index, or, without one, a distance chosen from the texts.
 pub const HAMDEX_OWN_DISTANCE: u32 = u32::MAX;
 
 /// The matches of a search, nearest first, then by key.

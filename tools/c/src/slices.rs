@@ -1,8 +1,10 @@
 //! Slices: the only place that converts a pointer and a length into a Rust slice.
 
-use crate::border::Result;
-use crate::error::Failure;
-use crate::fingerprint::HamdexFingerprint;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::error::{Failure, Result};
+use crate::pipeline::HamdexFingerprint;
 
 /// Borrowed bytes: a key, a text or a path.
 ///
@@ -41,6 +43,14 @@ pub struct HamdexFingerprints {
     len: usize,
 }
 
+/// An array of paths; it and its paths must not change until the call returns.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct HamdexPaths {
+    data: *const HamdexBytes,
+    len: usize,
+}
+
 impl HamdexBytes {
     /// Empty bytes.
     pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
@@ -60,6 +70,28 @@ impl HamdexBytes {
     pub(crate) fn text(&self, name: &'static str) -> Result<&str> {
         std::str::from_utf8(self.get(name)?)
             .map_err(|error| Failure::Argument(format!("{name} is not UTF-8: {error}")))
+    }
+
+    /// Parses a word; `None` if it is empty.
+    pub(crate) fn word<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>> {
+        let text = self.text(name)?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |error| Failure::Argument(format!("{name} is \"{text}\": {error}"));
+        text.parse().map(Some).map_err(wrong)
+    }
+}
+
+impl HamdexPaths {
+    /// No paths.
+    pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
+
+    pub(crate) fn get(&self) -> Result<&[HamdexBytes]> {
+        check(self.data, self.len, "paths")?;
+        // SAFETY: as for bytes; any bits are a valid pointer and length, which are checked when
+        // they are read.
+        Ok(unsafe { slice(self.data, self.len) })
     }
 }
 

@@ -4,8 +4,7 @@ use std::mem::MaybeUninit;
 
 use hamdex::inspect::CheckReport;
 
-use crate::border::{free, guard, guard_or, required, write_to};
-use crate::error::HamdexError;
+use crate::error::{HamdexError, free, guard, guard_or, required, write_to};
 use crate::index::HamdexIndex;
 use crate::slices::HamdexBytes;
 

@@ -257,6 +257,144 @@ static void opening(const char *directory) {
             "index is NULL");
 }
 
+/* Counts the calls of a callback, and when to stop. */
+typedef struct calls {
+    size_t documents, bad, limit;
+    hamdex_index *index;
+} calls;
+
+static int on_document(void *context, const hamdex_file_document *document) {
+    calls *made = context;
+    CHECK(document->key.len == 1 && document->place.file.len > 0 && document->length > 0);
+    CHECK(document->place.row == document->place.ordinal + 1 && document->features > 0);
+    OK(hamdex_index_insert(made->index, document->key, document->fingerprint, false, NULL));
+    return ++made->documents == made->limit;
+}
+
+static int on_bad(void *context, const hamdex_bad_row *row) {
+    static const char *reasons[] = {"field \"text\" is null", "duplicate id a", "broken JSON: "};
+    calls *made = context;
+    CHECK(made->bad < 3 && row->reason.len >= strlen(reasons[made->bad]));
+    CHECK(memcmp(row->reason.data, reasons[made->bad], strlen(reasons[made->bad])) == 0);
+    CHECK(row->place.row == 3 + made->bad);
+    return ++made->bad == made->limit;
+}
+
+static int on_row(void *context, const hamdex_row *row) {
+    calls *made = context;
+    CHECK(row->kept == (row->fate == HAMDEX_FATE_KEPT || row->fate == HAMDEX_FATE_BLANK));
+    if (row->fate == HAMDEX_FATE_STORED) {
+        CHECK(is(row->stored_key, "b") && row->distance == 0 && row->kept_place.file.len == 0);
+    }
+    made->documents += row->kept;
+    made->bad += row->fate == HAMDEX_FATE_BAD;
+    return made->documents == made->limit;
+}
+
+static void rows(const char *directory) {
+    static const char *lines =
+        "{\"id\":\"a\",\"text\":\"The old bridge over the river stays closed until spring.\"}\n"
+        "{\"id\":\"b\",\"text\":\"今天是晴天，适合去公园散步、看书和喝茶。\"}\n"
+        "{\"id\":\"c\",\"text\":null}\n"
+        "{\"id\":\"a\",\"text\":\"The town library lends drills, ladders and sewing machines.\"}\n"
+        "{\"id\":\"d\",\"text\":\n";
+    char name[4096], other[4096];
+    hamdex_bytes paths[1];
+    hamdex_files files = hamdex_files_default();
+    hamdex_dedup_options options = hamdex_dedup_options_default();
+    hamdex_options settings_of_index = hamdex_options_default();
+    hamdex_settings *settings = NULL;
+    hamdex_read_report read;
+    hamdex_dedup_report report;
+    calls made = {0, 0, 0, NULL};
+    FILE *file;
+
+    paths[0] = below(name, sizeof name, directory, "rows.jsonl");
+    file = fopen(name, "wb");
+    CHECK(file != NULL && fputs(lines, file) >= 0 && fclose(file) == 0);
+    REFUSED(hamdex_files_choose(&files, 0, &settings), HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER,
+            "there are no paths");
+    files.paths.data = paths;
+    files.paths.len = 1;
+
+    OK(hamdex_files_choose(&files, 0, &settings));
+    CHECK(hamdex_settings_bits(settings) == 64 && hamdex_settings_distance(settings) > 3);
+    CHECK(is(hamdex_settings_verification(settings), "none"));
+    CHECK(hamdex_settings_advice(settings).len > 20);
+    settings_of_index.distance = hamdex_settings_distance(settings);
+    settings_of_index.pipeline = hamdex_settings_pipeline(settings);
+    settings_of_index.plan = hamdex_text("4");
+    OK(hamdex_index_create(below(other, sizeof other, directory, "of rows"), &settings_of_index,
+                           &made.index));
+    files.max_bad = hamdex_text("2");
+    OK(hamdex_files_read(&files, settings_of_index.pipeline, 64, on_document, on_bad, &made, &read));
+    CHECK(made.documents == 2 && made.bad == 3 && read.rows == 5 && read.documents == 2);
+    CHECK(read.rejects == 3 && read.blanks == 1);
+    hamdex_settings_free(settings);
+    /* The same pipeline is chosen again. */
+    made.documents = made.bad = 0;
+    OK(hamdex_files_read(&files, NULL, 0, on_document, NULL, &made, NULL));
+    CHECK(made.documents == 2 && made.bad == 0);
+    made.documents = 0;
+    made.limit = 1;
+    REFUSED(hamdex_files_read(&files, NULL, 0, on_document, on_bad, &made, &read),
+            HAMDEX_ERROR_CODE_STOPPED, CALLER, "cancelled by the caller");
+    CHECK(made.documents == 1);
+    made.documents = 2;
+    REFUSED(hamdex_files_read(&files, NULL, 0, on_document, on_bad, &made, &read),
+            HAMDEX_ERROR_CODE_STOPPED, CALLER, "cancelled by the caller");
+    CHECK(made.bad == 1);
+
+    /* The document of the row "b" is stored, and "a" is its own. */
+    OK(hamdex_index_remove(made.index, hamdex_text("a"), false, NULL));
+    made.documents = made.bad = made.limit = 0;
+    OK(hamdex_files_dedup(&files, NULL, on_row, &made, &report, &settings));
+    CHECK(report.rows == 5 && report.documents == 4 && report.kept == 4 && report.removed == 0);
+    CHECK(report.rejects == 1 && report.blanks == 1 && report.clusters == 0);
+    CHECK(report.unverified == 0 && made.documents == 4 && made.bad == 1);
+    CHECK(!is(hamdex_settings_verification(settings), "none"));
+    hamdex_settings_free(settings);
+    files.id_field = hamdex_text("other");
+    options.index = made.index;
+    OK(hamdex_files_dedup(&files, &options, on_row, &made, &report, &settings));
+    CHECK(report.removed == 1 && report.kept == 3);
+    CHECK(hamdex_settings_distance(settings) == settings_of_index.distance);
+    CHECK(hamdex_settings_advice(settings).len == 0);
+    hamdex_settings_free(settings);
+    OK(hamdex_files_dedup(&files, &options, NULL, NULL, NULL, NULL));
+    made.documents = 0;
+    made.limit = 1;
+    REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
+            HAMDEX_ERROR_CODE_STOPPED, CALLER, "cancelled by the caller");
+    CHECK(made.documents == 1);
+    options.bits = 32;
+    REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, &settings),
+            HAMDEX_ERROR_CODE_WIDTH_MISMATCH, CALLER, "not 32-bit ones");
+    CHECK(settings == NULL);
+    hamdex_index_close(made.index);
+
+    files.max_bad = hamdex_text("0");
+    REFUSED(hamdex_files_dedup(&files, NULL, on_row, &made, &report, NULL),
+            HAMDEX_ERROR_CODE_BAD_INPUT, CALLER, "rows are bad");
+    files.max_bad = hamdex_text("few");
+    REFUSED(hamdex_files_read(&files, NULL, 0, on_document, NULL, &made, NULL),
+            HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "max_bad is \"few\": expected a number");
+    files.format = hamdex_text("xml");
+    REFUSED(hamdex_files_choose(&files, 0, &settings), HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER,
+            "format is \"xml\", which is unknown");
+    options.keep = hamdex_text("last");
+    REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
+            HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "keep is \"last\": expected first");
+    files.format = hamdex_text("");
+    paths[0] = below(name, sizeof name, directory, "missing");
+    REFUSED(hamdex_files_choose(&files, 0, &settings), HAMDEX_ERROR_CODE_IO,
+            HAMDEX_FAULT_ENVIRONMENT, "missing");
+    REFUSED(hamdex_files_read(&files, NULL, 0, NULL, NULL, NULL, NULL),
+            HAMDEX_ERROR_CODE_NULL_ARGUMENT, CALLER, "on_document is NULL");
+    REFUSED(hamdex_files_dedup(NULL, NULL, NULL, NULL, NULL, NULL),
+            HAMDEX_ERROR_CODE_NULL_ARGUMENT, CALLER, "files is NULL");
+}
+
 /* Functions that take an object also accept NULL. */
 static void nothing(void) {
     CHECK(hamdex_error_code_of(NULL) == HAMDEX_ERROR_CODE_NONE);
@@ -268,11 +406,15 @@ static void nothing(void) {
     CHECK(hamdex_check_documents(NULL) == 0 && hamdex_check_problems(NULL) == 0);
     CHECK(hamdex_check_problem(NULL, 0).len == 0);
     CHECK(hamdex_pipeline_descriptor(NULL).len == 0 && hamdex_text(NULL).len == 0);
+    CHECK(hamdex_settings_bits(NULL) == 0 && hamdex_settings_distance(NULL) == 0);
+    CHECK(hamdex_settings_verification(NULL).len == 0 && hamdex_settings_advice(NULL).len == 0);
+    CHECK(hamdex_settings_pipeline(NULL) == NULL);
     hamdex_error_free(NULL);
     hamdex_index_close(NULL);
     hamdex_matches_free(NULL);
     hamdex_answers_free(NULL);
     hamdex_check_free(NULL);
+    hamdex_settings_free(NULL);
 }
 
 int main(int argc, char **argv) {
@@ -286,6 +428,7 @@ int main(int argc, char **argv) {
     index_of(argv[1], 128, NULL);
     hamdex_pipeline_free(page);
     opening(argv[1]);
+    rows(argv[1]);
     nothing();
     return 0;
 }

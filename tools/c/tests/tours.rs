@@ -1,8 +1,15 @@
 //! The header and the libraries, tested by programs in C and C++.
-#![allow(clippy::unwrap_used)] // a test that fails may panic
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a test that fails may panic
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+
+use hamdex::verify::FeatureSet;
+use hamdex::{Durability, Index, IndexOptions, NewDocument, Pipeline, PipelineOptions};
+use serde_json::Value;
 
 /// Returns the package's folder. Read at run time, because a shared target folder may hold a binary
 /// that was compiled in another clone.
@@ -12,7 +19,7 @@ fn root() -> PathBuf {
 
 /// The sources in the order of the header.
 const SOURCES: [&str; 9] =
-    ["fingerprint", "slices", "error", "pipeline", "index", "write", "search", "upkeep", "bulk"];
+    ["pipeline", "slices", "error", "index", "write", "search", "upkeep", "files", "dedup"];
 
 #[test]
 fn the_header_is_generated_from_the_sources() {
@@ -95,6 +102,18 @@ fn tour(compiler: &str, standard: &str, source: &str) -> bool {
     true
 }
 
+/// Compiles a program with the shared library.
+fn compiled(source: &Path, directory: &Path) -> PathBuf {
+    let program = directory.join("program");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(root());
+    command.arg(source).arg(library(SHARED)).arg("-o").arg(&program);
+    command.arg(format!("-Wl,-rpath,{}", library(SHARED).parent().unwrap().display()));
+    let built = command.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
 #[test]
 fn the_program_of_the_guide_prints_what_its_page_shows() {
     if Command::new("cc").arg("--version").output().is_err() {
@@ -109,13 +128,7 @@ fn the_program_of_the_guide_prints_what_its_page_shows() {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("pages.c");
     std::fs::write(&source, block("```c\n")).unwrap();
-    let program = directory.path().join("pages");
-    let mut command = Command::new("cc");
-    command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(root());
-    command.arg(&source).arg(library(SHARED)).arg("-o").arg(&program);
-    command.arg(format!("-Wl,-rpath,{}", library(SHARED).parent().unwrap().display()));
-    let built = command.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let program = compiled(&source, directory.path());
     let ran = Command::new(&program).current_dir(directory.path()).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), block("$ ./pages\n"));
@@ -139,4 +152,178 @@ fn a_c_program_calls_every_function_of_either_library() {
 #[test]
 fn a_cpp_program_owns_its_objects_with_either_library() {
     tour("c++", "-std=c++17", "tour.cpp");
+}
+
+/// Makes the folder of a case: each file is a list of its lines, or its bytes in hexadecimal.
+fn lay_out(case: &Value, place: &Path) {
+    for (name, content) in case["files"].as_object().unwrap() {
+        let path = place.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let content = if let Some(digits) = content["hex"].as_str() {
+            hamdex_fuzz::from_hex(digits)
+        } else {
+            let lines: Vec<&str> =
+                content.as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+            lines.join("\n").into_bytes()
+        };
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+/// Returns the options of a case in one spelling or the other, then its inputs.
+fn words(case: &Value, place: &Path, before: &str, of_true: &str) -> Vec<OsString> {
+    let option = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) => format!("{before}{name}={text}").into(),
+        None => format!("{before}{name}{of_true}").into(),
+    };
+    let options = case["options"].as_object().unwrap().iter().map(option);
+    let inputs = case["inputs"].as_array().unwrap().iter();
+    let inputs = inputs.map(|input| place.join(input.as_str().unwrap()).into());
+    options.chain(inputs).collect()
+}
+
+fn json_lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Compares what the C program printed with the results of the command line.
+fn compare(printed: &str, out: &Path, report: &Value) {
+    let mut rows: Vec<Vec<&str>> =
+        printed.lines().map(|line| line.splitn(8, '\t').collect()).collect();
+    rows.pop();
+    let last: Vec<&str> = printed.lines().last().unwrap().split('\t').collect();
+    let blanks = report["not_compared"].as_object().unwrap();
+    let blanks: u64 = blanks.values().map(|count| count.as_u64().unwrap()).sum();
+    let settings = &report["settings"];
+    let expected = [
+        &report["rows"],
+        &report["documents"],
+        &report["kept"],
+        &report["removed"],
+        &blanks.into(),
+        &report["clusters"],
+        &report["rejects"],
+        &settings["bits"],
+        &settings["distance"],
+        &settings["verification"],
+        &settings["pipeline"],
+    ];
+    let expected = expected.map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
+    assert_eq!(last, [&["report".to_owned()][..], &expected].concat());
+    assert_eq!(report["rows"], rows.len());
+    let of = |fates: &[&str]| -> Vec<Vec<&str>> {
+        rows.iter().filter(|row| fates.contains(&row[0])).cloned().collect()
+    };
+    let removed = of(&["duplicate", "stored", "repeat"]);
+    let duplicates = json_lines(&out.join("duplicates.jsonl"));
+    assert_eq!(removed.len(), duplicates.len());
+    for (row, duplicate) in removed.iter().zip(&duplicates) {
+        let kept_at = duplicate["kept_at"].as_str().unwrap_or_default();
+        assert_eq!([duplicate["at"].as_str().unwrap(), kept_at], [row[1], row[2]]);
+        if row[0] == "stored" {
+            assert_eq!(duplicate["kept_id"], row[3]);
+        }
+        let number = |field: &str, none: f64| duplicate[field].as_f64().unwrap_or(none);
+        let close =
+            |number: f64, shown: &str| (number - shown.parse::<f64>().unwrap()).abs() < 2e-4;
+        assert!(close(number("distance", -1.0), row[4]));
+        assert!(close(number("similarity", -1.0), row[5]));
+        assert!(close(number("cluster", 0.0), row[6]));
+    }
+    let (bad, rejects) = (of(&["bad"]), json_lines(&out.join("rejects.jsonl")));
+    assert_eq!(bad.len(), rejects.len());
+    for (row, reject) in bad.iter().zip(&rejects) {
+        let at = reject["line"].as_u64().map_or(String::new(), |line| format!(":{line}"));
+        assert_eq!(row[1], format!("{}{at}", reject["file"].as_str().unwrap()));
+        assert_eq!(row[7], reject["reason"]);
+    }
+    // Rows of JSON Lines are copied as they are.
+    let (kept, copied) =
+        (of(&["kept", "blank"]), std::fs::read_to_string(out.join("kept.jsonl")).unwrap());
+    assert_eq!(kept.len(), copied.lines().count());
+    for (row, copy) in kept.iter().zip(copied.lines()) {
+        if let Some((file, line)) = row[1].split_once(".jsonl:") {
+            let text = std::fs::read(format!("{file}.jsonl")).unwrap();
+            let text = String::from_utf8_lossy(&text);
+            let line = text.lines().nth(line.parse::<usize>().unwrap() - 1).unwrap();
+            assert_eq!(copy, line.trim_start_matches('\u{feff}'));
+        }
+    }
+}
+
+/// Deduplicates with the C program and with the command line, and compares.
+fn alike(program: &Path, place: &Path, c: &[OsString], command_line: Vec<OsString>) -> String {
+    let ran = Command::new(program).args(c).output().unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let out = place.join("out");
+    let call = command_line.into_iter().chain(["-o".into(), out.clone().into_os_string()]);
+    match hamdex_cli::embed::dedup(call, Arc::default()) {
+        Ok(done) => compare(&printed, &out, &serde_json::from_str(&done.report).unwrap()),
+        Err(failure) => assert_eq!(printed, format!("error 50\t{failure}\n")),
+    }
+    printed
+}
+
+#[test]
+fn a_c_program_keeps_the_rows_that_the_command_line_keeps() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no cc");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = compiled(&root().join("tests/folder.c"), directory.path());
+    let cases = std::fs::read(root().join("../../tests/first_contact.json")).unwrap();
+    let cases: BTreeMap<String, Value> = serde_json::from_slice(&cases).unwrap();
+    assert!(cases.len() >= 40, "{} folders", cases.len());
+    for (name, case) in &cases {
+        println!("{name}");
+        let place = directory.path().join(name);
+        lay_out(case, &place);
+        let (c, command_line) = (words(case, &place, "", "="), words(case, &place, "--", ""));
+        let printed = alike(&program, &place, &c, command_line);
+        let refused = case["expect"]["status"] != 0;
+        assert_eq!(printed.starts_with("error"), refused, "{printed}");
+    }
+}
+
+#[test]
+fn a_c_program_removes_what_is_near_an_index_as_the_command_line_does() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no cc");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let program = compiled(&root().join("tests/folder.c"), directory.path());
+    let text = |number: u32| {
+        let words = (1..20).map(|word| (number * 7919 * word * word % 9973).to_string());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let pipeline = Pipeline::new(&PipelineOptions::preset("page").unwrap()).unwrap();
+    let options = IndexOptions::new().distance(6).text(&pipeline).keep_features(true);
+    let index = Index::<u64>::create(place("idx"), &options).unwrap();
+    for (id, number) in [("own", 1), ("other", 2)] {
+        let fingerprint = pipeline.fingerprint::<u64>(&text(number)).unwrap().fingerprint;
+        let features = FeatureSet::of_text(&pipeline, &text(number)).encode();
+        let document = NewDocument::new(id.as_bytes(), fingerprint).features(&features);
+        index.insert_batch(&[document], Durability::Buffered).unwrap();
+    }
+    drop(index);
+    let row = |id: &str, number| format!("{{\"id\":\"{id}\",\"text\":\"{}\"}}\n", text(number));
+    // A document is not compared with the stored one of its key.
+    let rows = [row("own", 1), row("a", 2), row("b", 3), row("c", 3)].concat();
+    std::fs::write(place("a.jsonl"), rows).unwrap();
+    let word = |before: &str, name: &str, path: PathBuf| -> OsString {
+        let mut word = OsString::from(format!("{before}{name}="));
+        word.push(path);
+        word
+    };
+    let rows = || place("a.jsonl").into_os_string();
+    let c = [word("", "against", place("idx")), word("", "tmp", place("")), rows()];
+    let command_line = vec![word("--", "against", place("idx")), rows()];
+    let printed = alike(&program, directory.path(), &c, command_line);
+    let fates: Vec<&str> = printed.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(fates, ["kept", "stored", "kept", "duplicate", "report"]);
 }

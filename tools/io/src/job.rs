@@ -1,7 +1,7 @@
 //! The job of a deduplication: rows are collected, values made unique, and every row decided.
 //!
-//! The command line and the Python package run this one job, so both keep the same rows. It holds
-//! what the decision needs of every document, and no text.
+//! The command line, the Python package and the C interface run this one job, so all keep the same
+//! rows. It holds what the decision needs of every document, and no text.
 
 use std::collections::{HashMap, HashSet};
 

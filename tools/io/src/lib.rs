@@ -1,8 +1,9 @@
 //! Rows: files, directories and standard input become documents in a fixed order.
 //!
 //! Rows of JSON Lines, CSV, Parquet, Arrow, WARC and text files are read by one set of rules: ids,
-//! texts, stamps and fingerprints, and what is wrong with a bad row. The command line and the Python
-//! package call it, so both read the same. What is copied to a result is not changed.
+//! texts, stamps and fingerprints, and what is wrong with a bad row. The command line, the Python
+//! package and the C interface call it, so all read the same. What is copied to a result is not
+//! changed.
 //!
 //! Every row has an origin, its ordinal over all inputs. The same inputs give the same origins
 //! again, which a second pass and a resumed build rely on.

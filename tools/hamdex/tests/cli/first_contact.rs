@@ -1,8 +1,9 @@
 //! First contact: folders as people have them, and what becomes of every row of each.
 //!
-//! The cases in `tests/first_contact.json` are shared with the Python package: each says what is in a
-//! folder, which inputs and options are given, and what has to come of it. Whatever it says, a row
-//! that goes in is kept, removed or rejected: by count, and by content where rows are lines.
+//! The cases in `tests/first_contact.json` are shared with the Python package and the C interface:
+//! each says what is in a folder, which inputs and options are given, and what has to come of it.
+//! Whatever it says, a row that goes in is kept, removed or rejected: by count, and by content where
+//! rows are lines.
 //!
 //! And the demo: a first result without any data, which leaves what a real run leaves.
 
