@@ -271,6 +271,12 @@ static int on_document(void *context, const hamdex_file_document *document) {
     return ++made->documents == made->limit;
 }
 
+static int on_fingerprint(void *context, const hamdex_file_document *document) {
+    CHECK(is(document->key, "a") && document->features == 0 && document->length == 0);
+    *(hamdex_fingerprint *)context = document->fingerprint;
+    return 0;
+}
+
 static int on_bad(void *context, const hamdex_bad_row *row) {
     static const char *reasons[] = {"field \"text\" is null", "duplicate id a", "broken JSON: "};
     calls *made = context;
@@ -289,6 +295,30 @@ static int on_row(void *context, const hamdex_row *row) {
     made->documents += row->kept;
     made->bad += row->fate == HAMDEX_FATE_BAD;
     return made->documents == made->limit;
+}
+
+/* An exported index has its settings in its first line, and fingerprints. */
+static void exported(const char *directory) {
+    static const char *lines =
+        "{\"hamdex_export\":1,\"bits\":128,\"distance\":9,\"plan\":\"4\",\"pipeline\":\"\","
+        "\"keeps_features\":false,\"resources\":{}}\n"
+        "{\"id\":\"a\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\"}\n";
+    char name[4096];
+    hamdex_bytes path = below(name, sizeof name, directory, "index.jsonl");
+    hamdex_files files = hamdex_files_default();
+    hamdex_settings *settings = NULL;
+    hamdex_fingerprint found = {0, 0};
+    FILE *file = fopen(name, "wb");
+
+    CHECK(file != NULL && fputs(lines, file) >= 0 && fclose(file) == 0);
+    files.paths.data = &path;
+    files.paths.len = 1;
+    OK(hamdex_files_choose(&files, 0, &settings));
+    CHECK(hamdex_settings_bits(settings) == 128 && hamdex_settings_distance(settings) == 9);
+    CHECK(hamdex_settings_pipeline(settings) == NULL);
+    hamdex_settings_free(settings);
+    OK(hamdex_files_read(&files, NULL, 0, on_fingerprint, NULL, &found, NULL));
+    CHECK(found.high == UINT64_C(0x0123456789abcdef) && found.low == found.high);
 }
 
 static void rows(const char *directory) {
@@ -429,6 +459,7 @@ int main(int argc, char **argv) {
     hamdex_pipeline_free(page);
     opening(argv[1]);
     rows(argv[1]);
+    exported(argv[1]);
     nothing();
     return 0;
 }
