@@ -10,8 +10,9 @@ use crate::plan::Costs;
 ///
 /// ```
 /// use hamdex::join::{self, JoinOptions};
+/// use hamdex::plan::Costs;
 ///
-/// let options = JoinOptions::new(3).memory(1 << 30);
+/// let options = JoinOptions::new(3).memory(1 << 30).costs(Costs::default());
 /// let report = join::self_join(&[0_u64, 1, 2], options, &(), &|_| Ok(()))?;
 /// assert_eq!(report.pairs, 3);
 /// # Ok::<(), hamdex::Error>(())

@@ -245,7 +245,7 @@ impl<'s, M: Fn(Job) -> Made<T> + Sync, T: Send + 's> Jobs<'s, M, T> {
     }
 }
 
-/// Jobs that run, at most so many, and those that wait.
+/// Jobs that run, up to `most`, and those that wait.
 struct Turns {
     most: usize,
     state: Mutex<(usize, VecDeque<Job>)>,
