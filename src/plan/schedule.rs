@@ -132,9 +132,11 @@ impl<'a> Planner<'a> {
         extra: &'a dyn Fn(usize, u32) -> u64,
     ) -> Self {
         let tables = plan.tables.iter();
+        // No pair differs in more bits than there are.
+        let distance = distance.min(plan.bits);
         let limit = match plan.radius {
             Some(radius) if distance <= plan.complete_to => radius + 1,
-            _ => distance.saturating_add(1),
+            _ => distance + 1,
         };
         Self {
             plan,
@@ -220,8 +222,7 @@ impl<'a> Planner<'a> {
             }
             self.table_nanos(table, flips + 1) - self.table_nanos(table, flips)
         };
-        let (cheapest, _) =
-            bits::cheapest::<MAX_TABLES>(set.len(), self.distance.saturating_add(1), price)?;
+        let (cheapest, _) = bits::cheapest::<MAX_TABLES>(set.len(), self.distance + 1, price)?;
         let mut needs = vec![0; self.plan.tables.len()];
         for (&table, need) in set.iter().zip(cheapest) {
             needs[table] = need.into();

@@ -92,6 +92,17 @@ fn figures_saturate_instead_of_overflowing() {
 }
 
 #[test]
+fn a_distance_beyond_the_width_is_that_of_the_width() {
+    for (name, bits) in [("4", 64), ("16", 64), ("4x1r1", 32), ("8x4", 128)] {
+        let plan = Plan::parse(name, bits, 0, None).unwrap();
+        let schedule = |distance| plan.schedule(distance, &CENSUS, &Costs::default());
+        for beyond in [bits + 1, 300, u32::MAX] {
+            assert_eq!(schedule(beyond), schedule(bits), "{name} {beyond}");
+        }
+    }
+}
+
+#[test]
 fn expensive_seeks_lead_to_fewer_probes() {
     let plan = Plan::named("16", 64).unwrap();
     let census = Census { entries: 1 << 34, delta_entries: false };
