@@ -120,7 +120,7 @@ fn measure(directory: &Path, progress: &dyn Progress) -> Result<Costs> {
     costs.range_ns = least(|| Ok(targets(table, 0, &queries).1.len()))?;
     measure_joins(&mut costs, &mut random)?;
     step(1)?;
-    Ok(costs)
+    Ok(costs.rounded())
 }
 
 /// Measures the steps of a join.

@@ -119,6 +119,14 @@ impl Costs {
         ]
     }
 
+    /// Rounds the measured costs to three digits, as precise as they are.
+    pub(crate) fn rounded(mut self) -> Self {
+        for (_, price) in self.prices() {
+            *price = format!("{price:.2e}").parse().expect("a number that was printed");
+        }
+        self
+    }
+
     /// Returns the expected time of a scan of `entries` entries, in nanoseconds.
     pub fn scan_nanos(&self, entries: u64) -> f64 {
         self.scan_ns * entries as f64
@@ -203,6 +211,17 @@ mod tests {
         assert_eq!(costs.to_string().parse::<Costs>().unwrap(), costs);
         assert_eq!("".parse::<Costs>().unwrap(), Costs::default());
         assert!((" scan_ns=7\n".parse::<Costs>().unwrap().scan_ns - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn measured_costs_have_three_digits() {
+        let costs = Costs { seek_ns: 986.494_9, pair_ns: 0.013_660_1, ..Costs::default() };
+        let printed = costs.rounded().to_string();
+        assert!(
+            printed.contains("seek_ns=986 ") && printed.contains("pair_ns=0.0137 "),
+            "{printed}"
+        );
+        assert_eq!(Costs::default().rounded(), Costs::default());
     }
 
     #[test]
