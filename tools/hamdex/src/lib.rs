@@ -55,7 +55,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return usage::refuse(&error, &arguments),
     };
     let json = cli.global.json;
-    let session = match Session::new(&cli.global) {
+    let session = match Session::new(&cli.global, cli.verb.waits_for_disk()) {
         Ok(session) => session,
         Err(failure) => return end(&failure, json),
     };

@@ -1,5 +1,8 @@
 //! One run of the program: the options that every verb shares become a session.
 
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
 use clap::Args;
 
 use hamdex_io::host::Host;
@@ -26,6 +29,14 @@ pub(crate) struct Global {
     threads: Option<usize>,
 }
 
+/// Returns how many threads do the work of a verb.
+///
+/// Threads that compute would only displace each other from processors and caches; those that wait
+/// for a cold disk read more at a time.
+fn threads(wanted: usize, processors: usize, waits_for_disk: bool) -> usize {
+    if waits_for_disk { wanted } else { wanted.min(processors) }
+}
+
 /// The surroundings of a verb: console, output form and threads.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -35,11 +46,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(global: &Global) -> Result<Self> {
-        if let Some(threads) = global.threads {
-            if threads == 0 {
+    /// Prepares a verb, which computes or also waits for the disk.
+    pub(crate) fn new(global: &Global, waits_for_disk: bool) -> Result<Self> {
+        if let Some(wanted) = global.threads {
+            if wanted == 0 {
                 return Err(Failure::Usage("--threads must be at least 1".to_owned()));
             }
+            let processors = available_parallelism().map_or(wanted, NonZero::get);
+            let threads = threads(wanted, processors, waits_for_disk);
             rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build_global()
@@ -62,5 +76,16 @@ impl Session {
             out.with(|out| table.write(out))?;
         }
         out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_verbs_that_read_an_index_use_more_threads_than_processors() {
+        assert_eq!([1, 2, 8].map(|wanted| threads(wanted, 2, false)), [1, 2, 2]);
+        assert_eq!([1, 2, 8].map(|wanted| threads(wanted, 2, true)), [1, 2, 8]);
     }
 }

@@ -69,6 +69,18 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Returns true if its work waits for the disk, so that threads beyond the processors may help.
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        !matches!(
+            self,
+            Self::Dedup(_)
+                | Self::Pairs(_)
+                | Self::Clusters(_)
+                | Self::Evaluate(_)
+                | Self::Fingerprint(_)
+        )
+    }
+
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
         match self {
             Self::Dedup(args) => args.run(session),
