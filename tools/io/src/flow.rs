@@ -8,15 +8,14 @@
 //! the unit that is handed on always continues, so that the limit cannot block it.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::ThreadId;
 use std::time::Duration;
 
-use rayon::{Scope, Yield};
+use rayon::Yield;
 
 use super::chunk::{CHUNK, Chunk, Extents, Out, Rows};
 use super::columnar::Part;
@@ -80,8 +79,7 @@ impl Share {
 }
 
 /// Cuts the sources into units, in order; returns how many threads can read them as well.
-fn units(inputs: &Inputs, threads: usize) -> (Arc<[Unit]>, usize) {
-    let of_source = threads / inputs.sources.len().max(1);
+fn units(inputs: &Inputs, threads: usize, of_source: usize) -> (Arc<[Unit]>, usize) {
     let (mut units, mut readers) = (Vec::with_capacity(inputs.sources.len()), 0);
     for (source, from) in inputs.sources.iter().enumerate() {
         let lines = matches!(from.kind, Kind::Lines) && of_source >= 2 * READ;
@@ -146,13 +144,14 @@ pub fn for_each_made<T: Send>(
 ) -> Result<Extents> {
     let threads = rayon::current_num_threads();
     let extents = extents.or(inputs.drawn.as_ref().map(|drawn| &drawn.extents));
-    // More than processors would only keep more bytes in flight, beyond the caches.
+    // More threads than processors would only keep more bytes in flight, beyond the caches.
     let working =
         std::thread::available_parallelism().map_or(threads, |all| threads.min(all.get()));
     let gate = Arc::new(Gate::new(CHUNK * (FRONT + 2 * working)));
     let (read, reads) = channel();
-    let ((units, readers), meter) = (units(inputs, threads), Meter::default());
-    let unpacking = threads / inputs.sources.len().max(1) / UNPACKED;
+    let of_source = threads / inputs.sources.len().max(1);
+    let ((units, readers), meter) = (units(inputs, threads, of_source), Meter::default());
+    let unpacking = of_source / UNPACKED;
     let mut reading = Vec::new();
     for _ in 0..readers {
         let (inputs, gate, read) = (Arc::clone(inputs), Arc::clone(&gate), read.clone());
@@ -167,24 +166,21 @@ pub fn for_each_made<T: Send>(
     let (made, results) = channel();
     let flow = Flow { inputs, units: &units, console, gate: &gate, results };
     let make = |chunk| make(inputs.leave_drawn(chunk)?);
-    let make = |(unit, number, chunk): Job| made_of(unit, number, chunk, &make, &gate);
-    let jobs =
-        Jobs { make: &make, made, caller: std::thread::current().id(), turns: Turns::new(working) };
-    let jobs = &jobs;
+    let make = |unit, number, chunk| made_of(unit, number, chunk, &make, &gate);
+    let make = &make;
     let extents = rayon::in_place_scope(|scope| {
         std::thread::scope(|threads| {
             let _closing = Closing { gate: &gate, read };
             let dispatch = move || {
                 for event in reads {
+                    let made = made.clone();
                     let sent = match event {
                         Event::Chunk(unit, number, chunk) => {
-                            jobs.add(scope, (unit, number, chunk));
+                            scope.spawn(move |_| drop(made.send(make(unit, number, chunk))));
                             Ok(())
                         }
-                        Event::End(unit, chunks, end) => {
-                            jobs.made.send(Made::End(unit, chunks, end))
-                        }
-                        Event::Panic(panic) => jobs.made.send(Made::Panic(panic)),
+                        Event::End(unit, chunks, end) => made.send(Made::End(unit, chunks, end)),
+                        Event::Panic(panic) => made.send(Made::Panic(panic)),
                         Event::Stop => break,
                     };
                     if sent.is_err() {
@@ -204,80 +200,6 @@ pub fn for_each_made<T: Send>(
         let _ = reader.join();
     }
     Ok(extents)
-}
-
-/// A chunk of a unit, with its number.
-type Job = (usize, u64, Chunk);
-
-/// Chunks that become results, as many at a time as there are processors.
-///
-/// A worker takes one chunk after another, so that more threads than processors stay asleep and do
-/// not displace each other's tables from the caches.
-struct Jobs<'a, M, T> {
-    make: &'a M,
-    made: Sender<Made<T>>,
-    /// The thread that hands results on, which must not be kept from it.
-    caller: ThreadId,
-    turns: Turns,
-}
-
-impl<'s, M: Fn(Job) -> Made<T> + Sync, T: Send + 's> Jobs<'s, M, T> {
-    fn add(&'s self, scope: &Scope<'s>, job: Job) {
-        if let Some(job) = self.turns.begin(job) {
-            self.spawn(scope, job);
-        }
-    }
-
-    fn spawn(&'s self, scope: &Scope<'s>, mut job: Job) {
-        scope.spawn(move |scope| {
-            loop {
-                // Nobody receives results after a failure.
-                drop(self.made.send((self.make)(job)));
-                job = match self.turns.next() {
-                    None => return,
-                    Some(next) if std::thread::current().id() == self.caller => {
-                        return self.spawn(scope, next);
-                    }
-                    Some(next) => next,
-                };
-            }
-        });
-    }
-}
-
-/// Jobs that run, up to `most`, and those that wait.
-struct Turns {
-    most: usize,
-    state: Mutex<(usize, VecDeque<Job>)>,
-}
-
-impl Turns {
-    fn new(most: usize) -> Self {
-        Self { most, state: Mutex::default() }
-    }
-
-    /// Returns the job if it may run now; else it waits for [`Turns::next`].
-    fn begin(&self, job: Job) -> Option<Job> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (running, waiting) = &mut *state;
-        if *running >= self.most {
-            waiting.push_back(job);
-            return None;
-        }
-        *running += 1;
-        Some(job)
-    }
-
-    /// Returns the next job for one that has ended.
-    fn next(&self) -> Option<Job> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (running, waiting) = &mut *state;
-        let next = waiting.pop_front();
-        if next.is_none() {
-            *running -= 1;
-        }
-        next
-    }
 }
 
 fn made_of<T>(
