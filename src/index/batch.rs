@@ -106,13 +106,12 @@ impl<F: Fingerprint> Reader<F> {
         if exclusion::alone() {
             return fingerprints.iter().map(|&near| self.near(near, distance)).collect();
         }
-        let near = |(distance, fingerprint)| NearFingerprint { distance, fingerprint };
         let Some(resident) = self.resident() else {
             let found = self.find_all(fingerprints, distance, SearchPath::Auto)?;
-            return Ok(found
-                .into_par_iter()
-                .map(|found| found.into_iter().map(near).collect())
-                .collect());
+            let stored = found.into_par_iter();
+            return stored
+                .map(|found| self.with_view(|view| self.only_stored(view, found)))
+                .collect();
         };
         if let Some(tables) = resident.clean() {
             return tables.search_batch(fingerprints, distance);

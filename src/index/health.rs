@@ -59,12 +59,14 @@ pub struct MemoryUsage {
     pub file_indexes: u64,
     /// Fingerprints held in memory for searches.
     pub resident: u64,
+    /// Fingerprints in memory that no merge has taken in yet.
+    pub unmerged: u64,
 }
 
 impl MemoryUsage {
     /// Returns the sum of all parts in bytes.
     pub fn total(&self) -> u64 {
-        self.block_cache + self.write_buffers + self.file_indexes + self.resident
+        self.block_cache + self.write_buffers + self.file_indexes + self.resident + self.unmerged
     }
 }
 
@@ -131,7 +133,8 @@ impl<F: Fingerprint> Index<F> {
     pub fn memory_usage(&self) -> Result<MemoryUsage> {
         let (block_cache, write_buffers, file_indexes) = self.shared.store.memory_usage()?;
         let resident = self.resident_bytes().unwrap_or(0) as u64;
-        Ok(MemoryUsage { block_cache, write_buffers, file_indexes, resident })
+        let unmerged = self.shared.committer.unmerged_bytes() as u64;
+        Ok(MemoryUsage { block_cache, write_buffers, file_indexes, resident, unmerged })
     }
 }
 

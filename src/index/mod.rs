@@ -44,7 +44,7 @@ pub use self::backup::{
 };
 pub use self::check::CheckReport;
 pub(crate) use self::check_features::Checker;
-use self::committer::Committer;
+use self::committer::{Builder, Committer, Unmerged};
 use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
@@ -221,7 +221,10 @@ impl<F: Fingerprint> Index<F> {
         ));
         let store = Arc::new(store);
         let delta_entries = fold::any_delta_entry(&store)?;
-        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), delta_entries);
+        let builder = if background { Builder::Background } else { Builder::Writers };
+        let budget = options.memory.max(store::MIN_MEMORY) / store::BESIDE_SHARE;
+        let unmerged = Unmerged::new(delta_entries, budget, builder, core.costs);
+        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), unmerged);
         let shared = Arc::new(Shared { store, core, committer, repacking: Mutex::default() });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };
@@ -303,7 +306,7 @@ impl<F: Fingerprint> Index<F> {
 
     /// Returns every distinct fingerprint within the distance, nearest first.
     ///
-    /// Looks up no documents, so this is the fastest search.
+    /// Looks up no documents if none are unmerged, so this is the fastest search.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();

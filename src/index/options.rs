@@ -153,9 +153,9 @@ impl IndexOptions {
         self
     }
 
-    /// Sets the memory for block cache and write buffers in bytes. Default: 512 MiB.
+    /// Sets the memory for block cache, write buffers and unmerged fingerprints in bytes.
     ///
-    /// At least 16 MiB are used.
+    /// Default: 512 MiB. At least 16 MiB are used.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

@@ -1,11 +1,13 @@
 //! Probing: runs one query against the store, on one thread or, if it is expensive, on all.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
-use super::query::{TableExplanation, Work};
+use super::query::{Query, SearchPath, TableExplanation, Work};
 use super::reader::Reader;
 use super::search::{Found, Search, distinct};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Schedule, probe_masks};
@@ -21,6 +23,15 @@ const AT_ONCE_MAX: usize = 256 << 10;
 const TOGETHER: usize = 32;
 /// Parts of a scan per thread. Each part begins with a seek.
 const PARTS: usize = 4;
+
+/// What a search of the store looks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<F> {
+    pub(super) query: F,
+    pub(super) distance: u32,
+    /// Whether to read delta entries. Without them, only runs are read.
+    pub(super) delta_entries: bool,
+}
 
 /// Returns how many threads to use for a search that takes `nanos` on one thread.
 pub(super) fn threads(nanos: f64) -> f64 {
@@ -38,6 +49,62 @@ fn range_bytes(bits: u32, prefix_bits: u32, documents: u64) -> usize {
 }
 
 impl<F: Fingerprint> Reader<F> {
+    /// Finds fingerprints, some of which may have no document in this snapshot.
+    pub(super) fn find(
+        &self,
+        view: &mut View,
+        query: &Query<F>,
+        distance: u32,
+        work: &mut Work,
+    ) -> Result<Vec<Found<F>>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fingerprint = query.fingerprint;
+        let in_memory = matches!(query.path, SearchPath::Auto | SearchPath::Resident);
+        if let Some(resident) = self.resident().filter(|_| in_memory) {
+            return resident.find_one(fingerprint, distance);
+        }
+        let mut found = Vec::new();
+        let delta_entries = !self.unmerged().find(fingerprint, distance, &mut found)?;
+        let asked = Asked { query: fingerprint, distance, delta_entries };
+        let choice = self.choose(query, distance, delta_entries)?;
+        let stored = match choice.path {
+            SearchPath::Resident => return Err(not_resident()),
+            SearchPath::Scan => self.by_scan(view, asked, work)?,
+            SearchPath::Auto | SearchPath::Tables => {
+                self.by_tables(view, asked, &choice.schedule, work)?
+            }
+        };
+        if found.is_empty() {
+            return Ok(stored);
+        }
+        found.extend(stored);
+        Ok(distinct(found))
+    }
+
+    /// Chooses the path of a search, given whether it reads delta entries.
+    pub(super) fn choose(
+        &self,
+        query: &Query<F>,
+        distance: u32,
+        delta_entries: bool,
+    ) -> Result<Choice> {
+        let fingerprint = query.fingerprint;
+        let schedule = self.core().schedule_for(fingerprint, distance, self.len(), delta_entries);
+        let shared = |nanos| nanos / threads(nanos);
+        let tables_nanos = shared(schedule.nanos());
+        let scan_nanos = shared(self.core().costs.scan_nanos(self.len()));
+        let path = match query.path {
+            SearchPath::Auto if self.resident().is_some() => SearchPath::Resident,
+            SearchPath::Auto if scan_nanos < tables_nanos => SearchPath::Scan,
+            SearchPath::Auto => SearchPath::Tables,
+            SearchPath::Resident if self.resident().is_none() => return Err(not_resident()),
+            SearchPath::Resident | SearchPath::Tables | SearchPath::Scan => query.path,
+        };
+        Ok(Choice { path, schedule, tables_nanos, scan_nanos })
+    }
+
     /// Returns how many bytes of a file a range of each table takes, 0 if few.
     pub(super) fn range_bytes(&self) -> impl Iterator<Item = usize> {
         let tables = self.plan().tables().iter();
@@ -48,7 +115,7 @@ impl<F: Fingerprint> Reader<F> {
     pub(super) fn by_tables(
         &self,
         view: &mut View,
-        (query, distance): (F, u32),
+        asked: Asked<F>,
         schedule: &Schedule,
         work: &mut Work,
     ) -> Result<Vec<Found<F>>> {
@@ -67,7 +134,7 @@ impl<F: Fingerprint> Reader<F> {
         work.tables.extend(of_plan);
         let mut found = Vec::new();
         if threads(schedule.nanos()) <= 1.0 {
-            let mut search = self.search_in(view, query, distance, counting);
+            let mut search = self.search_in(view, asked, counting);
             let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
             for (table, (plan, radius)) in tables.filter(|(_, (_, radius))| radius.is_some()) {
                 let masks = masks(plan.prefix_bits(), *radius);
@@ -84,7 +151,7 @@ impl<F: Fingerprint> Reader<F> {
         let parts = parts.into_par_iter().map(|(table, masks)| {
             self.with_view(|view| {
                 let mut found = Vec::new();
-                let mut search = self.search_in(view, query, distance, counting);
+                let mut search = self.search_in(view, asked, counting);
                 let counts = search.probe(table, masks, &mut Vec::new(), &mut found)?;
                 Ok((table, counts, found))
             })
@@ -100,14 +167,14 @@ impl<F: Fingerprint> Reader<F> {
     pub(super) fn by_scan(
         &self,
         view: &mut View,
-        (query, distance): (F, u32),
+        asked: Asked<F>,
         work: &mut Work,
     ) -> Result<Vec<Found<F>>> {
         let counting = work.count_blocks;
         work.tables.push(TableExplanation::default());
         let mut found = Vec::new();
         if threads(self.core().costs.scan_nanos(self.len())) <= 1.0 {
-            let mut search = self.search_in(view, query, distance, counting);
+            let mut search = self.search_in(view, asked, counting);
             let counts = search.scan(F::ZERO, F::ONES, &mut found)?;
             count(work, 0, &counts);
             return Ok(distinct(found));
@@ -118,7 +185,7 @@ impl<F: Fingerprint> Reader<F> {
             let low = F::truncate(part) << (F::BITS - bits);
             self.with_view(|view| {
                 let mut found = Vec::new();
-                let mut search = self.search_in(view, query, distance, counting);
+                let mut search = self.search_in(view, asked, counting);
                 let counts = search.scan(low, low | !mask, &mut found)?;
                 Ok((counts, found))
             })
@@ -133,20 +200,36 @@ impl<F: Fingerprint> Reader<F> {
     fn search_in<'a>(
         &'a self,
         view: &'a mut View,
-        query: F,
-        distance: u32,
+        asked: Asked<F>,
         counting: bool,
     ) -> Search<'a, F> {
         Search {
             view,
             tables: self.plan().tables(),
-            query,
-            distance,
-            delta_entries: self.has_delta_entries(),
+            query: asked.query,
+            distance: asked.distance,
+            delta_entries: asked.delta_entries,
             skewed: &self.core().skewed,
             entries: self.len(),
             count_blocks: counting,
         }
+    }
+}
+
+/// The path of a search and the expected costs of tables and scan.
+pub(super) struct Choice {
+    pub(super) path: SearchPath,
+    pub(super) schedule: Arc<Schedule>,
+    pub(super) tables_nanos: f64,
+    pub(super) scan_nanos: f64,
+}
+
+fn not_resident() -> Error {
+    Error::InvalidOption {
+        name: "path",
+        reason: "resident, but the fingerprints are not in memory; load them, or allow \
+                 them more memory"
+            .to_owned(),
     }
 }
 

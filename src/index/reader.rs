@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::check_features::{Checker, features_of};
+use super::committer::Unmerged;
 use super::core::{Core, Header};
 use super::documents::Documents;
-use super::probing::threads;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
 use super::resident::{self, Resident};
 use super::search::Found;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::plan::{Costs, Plan, Schedule};
+use crate::plan::{Costs, Plan};
 use crate::resident::NearFingerprint;
 use crate::store::codec::{self, Document, State};
 use crate::store::{Family, Snapshot, View, counting_reads, keys};
@@ -39,7 +39,8 @@ struct Inner<F> {
     core: Arc<Core>,
     snapshot: Arc<Snapshot>,
     documents: u64,
-    delta_entries: bool,
+    /// Holds every fingerprint that the snapshot has outside of runs, and possibly more.
+    unmerged: Unmerged<F>,
     /// Holds everything that the snapshot holds, and possibly more.
     resident: Option<Arc<Resident<F>>>,
     views: Mutex<Vec<View>>,
@@ -61,17 +62,20 @@ impl<F> std::fmt::Debug for Reader<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    /// `delta_entries` may be true without need, but false only if every entry is in a run.
     pub(super) fn new(
         core: Arc<Core>,
         snapshot: Arc<Snapshot>,
-        delta_entries: bool,
+        unmerged: Unmerged<F>,
         resident: Option<Arc<Resident<F>>>,
     ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
         let views = Mutex::default();
-        let inner = Inner { core, snapshot, documents, delta_entries, resident, views };
+        let inner = Inner { core, snapshot, documents, unmerged, resident, views };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    pub(super) fn unmerged(&self) -> &Unmerged<F> {
+        &self.inner.unmerged
     }
 
     pub(super) fn resident(&self) -> Option<&Resident<F>> {
@@ -87,9 +91,9 @@ impl<F: Fingerprint> Reader<F> {
         &self.inner.core
     }
 
-    /// Returns false only if every entry is in a run.
+    /// Returns false only if no delta entry adds a fingerprint.
     pub(super) fn has_delta_entries(&self) -> bool {
-        self.inner.delta_entries
+        !self.inner.unmerged.is_empty()
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -213,7 +217,7 @@ impl<F: Fingerprint> Reader<F> {
         let query = query.into();
         let distance = query.effective_distance(self.inner.core.header.distance)?;
         // The search may find skewed prefixes. Report what was expected before it.
-        let choice = self.choose(&query, distance)?;
+        let choice = self.choose(&query, distance, self.has_delta_entries())?;
         let mut work = Work { count_blocks: true, ..Work::default() };
         let start = Instant::now();
         let (found, of_documents) = self.with_view(|view| {
@@ -249,8 +253,8 @@ impl<F: Fingerprint> Reader<F> {
 
     /// Returns every distinct fingerprint within the distance, nearest first.
     ///
-    /// Fingerprints at the same distance are ascending. Looks up no documents, so this is the
-    /// fastest search.
+    /// Fingerprints at the same distance are ascending. Looks up no documents if none are unmerged,
+    /// so this is the fastest search.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -268,7 +272,11 @@ impl<F: Fingerprint> Reader<F> {
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         check_distance::<F>(distance)?;
         let Some(resident) = self.resident() else {
-            return self.near_by(fingerprint, distance, SearchPath::Auto);
+            return self.with_view(|view| {
+                let query = Query::new(fingerprint);
+                let found = self.find(view, &query, distance, &mut Work::default())?;
+                self.only_stored(view, found)
+            });
         };
         if let Some(tables) = resident.clean() {
             return tables.search(fingerprint, distance);
@@ -278,12 +286,26 @@ impl<F: Fingerprint> Reader<F> {
         self.with_view(|view| resident::only_stored(view, held))
     }
 
+    /// Drops fingerprints without a document, which delta entries or memory beside runs may add.
+    pub(super) fn only_stored(
+        &self,
+        view: &mut View,
+        found: Vec<Found<F>>,
+    ) -> Result<Vec<NearFingerprint<F>>> {
+        let mut dirty = Vec::new();
+        if !self.inner.unmerged.is_merged() {
+            dirty.extend(found.iter().map(|(_, fingerprint)| *fingerprint));
+            dirty.sort_unstable();
+        }
+        resident::only_stored(view, resident::Held { found, dirty })
+    }
+
     /// Forgets skewed prefixes, so that searches meet them again.
     pub(crate) fn forget_heavy(&self) {
         self.core().skewed.forget();
     }
 
-    /// Like [`Reader::near`], but reads the store.
+    /// Like [`Reader::near`], but reads the store, and may return removed fingerprints.
     pub(crate) fn near_by(
         &self,
         fingerprint: F,
@@ -339,53 +361,6 @@ impl<F: Fingerprint> Reader<F> {
         })
     }
 
-    /// Finds fingerprints, some of which may have no document in this snapshot.
-    pub(super) fn find(
-        &self,
-        view: &mut View,
-        query: &Query<F>,
-        distance: u32,
-        work: &mut Work,
-    ) -> Result<Vec<Found<F>>> {
-        let inner = &*self.inner;
-        if inner.documents == 0 {
-            return Ok(Vec::new());
-        }
-        let asked = (query.fingerprint, distance);
-        let choice = self.choose(query, distance)?;
-        match choice.path {
-            SearchPath::Resident => match self.resident() {
-                Some(resident) => resident.find_one(query.fingerprint, distance),
-                None => Err(not_resident()),
-            },
-            SearchPath::Scan => self.by_scan(view, asked, work),
-            SearchPath::Auto | SearchPath::Tables => {
-                self.by_tables(view, asked, &choice.schedule, work)
-            }
-        }
-    }
-
-    fn choose(&self, query: &Query<F>, distance: u32) -> Result<Choice> {
-        let inner = &*self.inner;
-        let schedule = inner.core.schedule_for(
-            query.fingerprint,
-            distance,
-            inner.documents,
-            inner.delta_entries,
-        );
-        let shared = |nanos| nanos / threads(nanos);
-        let tables_nanos = shared(schedule.nanos());
-        let scan_nanos = shared(inner.core.costs.scan_nanos(inner.documents));
-        let path = match query.path {
-            SearchPath::Auto if inner.resident.is_some() => SearchPath::Resident,
-            SearchPath::Auto if scan_nanos < tables_nanos => SearchPath::Scan,
-            SearchPath::Auto => SearchPath::Tables,
-            SearchPath::Resident if inner.resident.is_none() => return Err(not_resident()),
-            SearchPath::Resident | SearchPath::Tables | SearchPath::Scan => query.path,
-        };
-        Ok(Choice { path, schedule, tables_nanos, scan_nanos })
-    }
-
     /// Passes pooled cursors to `body`, or new ones if all are in use.
     pub(crate) fn with_view<R>(&self, body: impl FnOnce(&mut View) -> Result<R>) -> Result<R> {
         let spare = || self.inner.views.lock().unwrap_or_else(PoisonError::into_inner);
@@ -395,23 +370,6 @@ impl<F: Fingerprint> Reader<F> {
         let result = body(&mut view);
         spare().push(view);
         result
-    }
-}
-
-/// The path of a search and the expected costs of tables and scan.
-struct Choice {
-    path: SearchPath,
-    schedule: Arc<Schedule>,
-    tables_nanos: f64,
-    scan_nanos: f64,
-}
-
-fn not_resident() -> Error {
-    Error::InvalidOption {
-        name: "path",
-        reason: "resident, but the fingerprints are not in memory; load them, or allow \
-                 them more memory"
-            .to_owned(),
     }
 }
 

@@ -24,8 +24,8 @@ use crate::store::{Snapshot, View};
 /// Up to this many dirty fingerprints are compared one by one, without tables.
 const RECENT: usize = 1024;
 
-/// Dirty tables are merged when this many have about the same size.
-const MERGED: usize = 4;
+/// Tables are merged when this many have about the same size.
+pub(super) const MERGED: usize = 4;
 
 /// One state of the memory, shared by readers and replaced by writes.
 #[derive(Debug, Clone)]
@@ -118,20 +118,8 @@ impl<F: Fingerprint> Resident<F> {
     ///
     /// Takes long and uses all threads.
     pub(super) fn merged(&self) -> Result<Vec<Arc<ResidentTables<F>>>> {
-        let tables = |mut members: Vec<F>| {
-            members.sort_unstable();
-            members.dedup();
-            let most = ResidentTables::<F>::MOST_TABLES;
-            ResidentTables::of_distinct(&members, most, self.costs).map(Arc::new)
-        };
         let waiting = self.waiting.iter().flat_map(|some| some.iter().copied());
-        let mut dirty = self.dirty.clone();
-        dirty.push(tables(waiting.collect())?);
-        while let Some(alike) = alike(&dirty) {
-            let members = dirty.drain(alike..).flat_map(|tables| tables.members()).collect();
-            dirty.push(tables(members)?);
-        }
-        Ok(dirty)
+        layered(self.dirty.clone(), waiting.collect(), usize::MAX, self.costs)
     }
 
     /// Returns true if only writes, no merge or load, lie between an earlier state and this one.
@@ -239,11 +227,37 @@ pub(super) fn only_stored<F: Fingerprint>(
     Ok(near)
 }
 
+/// Adds tables for more fingerprints, and merges tables of about equal size up to `largest`.
+///
+/// Takes long and uses all threads.
+pub(super) fn layered<F: Fingerprint>(
+    mut layers: Vec<Arc<ResidentTables<F>>>,
+    more: Vec<F>,
+    largest: usize,
+    costs: Costs,
+) -> Result<Vec<Arc<ResidentTables<F>>>> {
+    let tables = |mut members: Vec<F>| {
+        members.sort_unstable();
+        members.dedup();
+        let most = ResidentTables::<F>::MOST_TABLES;
+        ResidentTables::of_distinct(&members, most, costs).map(Arc::new)
+    };
+    layers.push(tables(more)?);
+    while let Some(alike) = alike(&layers) {
+        if layers[alike..].iter().map(|tables| tables.len()).sum::<usize>() > largest {
+            break;
+        }
+        let members = layers.drain(alike..).flat_map(|tables| tables.members()).collect();
+        layers.push(tables(members)?);
+    }
+    Ok(layers)
+}
+
 /// Returns where the last tables of about equal size begin, if they are numerous enough.
-fn alike<F: Fingerprint>(dirty: &[Arc<ResidentTables<F>>]) -> Option<usize> {
-    let first = dirty.len().checked_sub(MERGED)?;
-    let last = dirty.last()?.len();
-    let alike = dirty[first].len() < last * MERGED;
+fn alike<F: Fingerprint>(layers: &[Arc<ResidentTables<F>>]) -> Option<usize> {
+    let first = layers.len().checked_sub(MERGED)?;
+    let last = layers.last()?.len();
+    let alike = layers[first].len() < last * MERGED;
     alike.then_some(first)
 }
 

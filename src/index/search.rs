@@ -22,7 +22,7 @@ pub(crate) struct Search<'a, F> {
     pub(crate) tables: &'a [Table],
     pub(crate) query: F,
     pub(crate) distance: u32,
-    /// False if every entry of the snapshot is known to be in a run.
+    /// Whether to read delta entries. Without them, only runs are read.
     pub(crate) delta_entries: bool,
     /// Records skewed prefixes.
     pub(crate) skewed: &'a Skewed,

@@ -71,7 +71,7 @@ use secondary::Following;
 pub(crate) use sst::LoneSstFile;
 pub(crate) use sst::{SstBlock, SstFile, SstOptions};
 use tuning::Tuning;
-pub(crate) use tuning::{MIN_MEMORY, Pressure, lower_compactions};
+pub(crate) use tuning::{BESIDE_SHARE, MIN_MEMORY, Pressure, lower_compactions};
 
 use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;

@@ -14,6 +14,9 @@ use crate::error::Result;
 /// Smallest memory budget that leaves every family a usable buffer.
 pub(crate) const MIN_MEMORY: usize = 16 << 20;
 
+/// Share of the memory budget that an index may use outside of the store, as one in this many.
+pub(crate) const BESIDE_SHARE: usize = 8;
+
 /// Largest write buffer of a family. The skip lists of all families fit the processor's cache.
 const MAX_WRITE_BUFFER: usize = 2 << 20;
 
@@ -56,12 +59,14 @@ impl std::fmt::Debug for Tuning {
 }
 
 impl Tuning {
-    /// Divides the budget: three quarters for the block cache, the rest for write buffers.
+    /// Divides the budget: a quarter for write buffers, an eighth for what an index holds beside the
+    /// store, the rest for the block cache.
     pub(crate) fn new(memory: usize, families: usize) -> Self {
         let memory = memory.max(MIN_MEMORY);
         let all_write_buffers = memory / 4;
         let write_buffer = (all_write_buffers / families.max(1)).clamp(1 << 20, MAX_WRITE_BUFFER);
-        let cache = Cache::new_hyper_clock_cache(memory - all_write_buffers, 0);
+        let cache =
+            Cache::new_hyper_clock_cache(memory - all_write_buffers - memory / BESIDE_SHARE, 0);
         Self { cache, write_buffer, all_write_buffers }
     }
 

@@ -12,10 +12,12 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Committer;
+use super::unmerged::Generation;
 use crate::error::Result;
 use crate::exclusion::Held;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
+use crate::plan::Permutation;
 use crate::store::keys::Kind;
 use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -56,15 +58,29 @@ impl<F: Fingerprint> Written<F> {
 }
 
 /// A pass over all tables, in steps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pass<F> {
     table: usize,
     /// The last delta entry of the table that a step looked at.
     behind: Option<F>,
     /// Number of announced delta entries when the pass began. `None` before its first step.
     announced: Option<u64>,
+    /// What was added since it began. `None` before its first step.
+    since: Option<Arc<Generation<F>>>,
     /// Number of delta entries left behind because of a conflicting write.
     left: u64,
+    /// The added fingerprints among them.
+    left_added: Vec<F>,
+    /// Whether there are others.
+    left_removed: bool,
+}
+
+impl<F> Default for Pass<F> {
+    fn default() -> Self {
+        let (behind, announced, since) = Default::default();
+        let (left, left_added, left_removed) = Default::default();
+        Self { table: 0, behind, announced, since, left, left_added, left_removed }
+    }
 }
 
 /// A run that a step has read, merged with its delta entries and encoded again.
@@ -175,6 +191,7 @@ impl<F: Fingerprint> Committer<F> {
         let turn = self.turn_alone();
         if pass.announced.is_none() {
             pass.announced = Some(self.folds.announced.load(Ordering::Relaxed));
+            pass.since = Some(self.published().unmerged.begin());
         }
         *self.folds.written() = Some(Written::default());
         let snapshot = self.store.snapshot();
@@ -199,26 +216,27 @@ impl<F: Fingerprint> Step<'_, F> {
     }
 
     /// Commits the merged groups of the table up to `behind`, or all of it for `None`.
-    ///
-    /// `permute` is the permutation of the table.
     pub(in crate::index) fn commit(
         mut self,
         groups: &[Merged<F>],
         behind: Option<F>,
-        permute: impl Fn(F) -> F,
+        permutation: &Permutation,
     ) -> Result<Stepped> {
         let committer = self.committer;
         let table = self.pass.table;
         let turn = committer.turn();
         let written = match &*committer.folds.written() {
-            Some(written) => written.permuted(permute),
+            Some(written) => written.permuted(|f| permutation.apply(f)),
             None => unreachable!("writes are recorded until the step ends"),
         };
         let mut batch = committer.store.batch()?;
-        let (mut merged, mut left, mut removes) = (0, 0, false);
+        let (mut merged, mut removes) = (0, false);
         for group in groups {
             if group.conflicts(&written) {
-                left += group.len();
+                self.pass.left += group.len();
+                let added = group.added.iter().map(|added| permutation.invert(*added));
+                self.pass.left_added.extend(added);
+                self.pass.left_removed |= !group.removed.is_empty();
             } else {
                 merged += group.len();
                 removes |= !group.removed.is_empty();
@@ -247,7 +265,6 @@ impl<F: Fingerprint> Step<'_, F> {
             drop(held);
             drop(flight);
         }
-        self.pass.left += left;
         self.pass.behind = behind;
         if behind.is_none() {
             self.pass.table += 1;
@@ -267,14 +284,12 @@ impl<F: Fingerprint> Step<'_, F> {
         let since = announced - pass.announced.expect("a pass begins with a step");
         folds.unmerged.store(since + pass.left, Ordering::Relaxed);
         let whole = since + pass.left == 0;
-        if whole {
-            committer.published().delta_entries = false;
-        }
+        let Pass { since, left_added, left_removed, .. } = std::mem::take(&mut **pass);
+        let since = since.expect("a pass begins with a step");
+        committer.published().unmerged.end(&since, left_added, left_removed);
         drop(turn);
-        if whole {
-            committer.withdraw();
-        }
-        **pass = Pass::default();
+        // The published reader holds what the pass has taken in.
+        committer.withdraw();
         whole
     }
 }

@@ -3,8 +3,8 @@
 //! A batch takes a turn and is announced, committed, published and finished, in this order. Each
 //! step is a value that only the step before can create, so no caller can skip one.
 //!
-//! - A batch is announced before it commits. So every reader knows that tables may hold delta
-//!   entries, memory holds no less than the store, and searches of a snapshot learn what changed.
+//! - A batch is announced before it commits. So memory holds no less than the store, and searches of
+//!   a snapshot learn what changed.
 //! - It is published before it finishes. So a call that waited for it sees it.
 //!
 //! Turns are short. The holder of the writer lock reads single records; it does not search, wait
@@ -18,6 +18,7 @@ mod journal;
 #[cfg(feature = "model")]
 mod model;
 mod turn;
+mod unmerged;
 
 use std::sync::{Arc, PoisonError};
 
@@ -27,6 +28,7 @@ use self::folds::Folds;
 pub(super) use self::folds::{Merged, Stepped};
 use self::journal::{Journal, Place};
 pub(super) use self::turn::{Appended, Ready, Turn};
+pub(super) use self::unmerged::{Builder, Unmerged};
 use super::core::Core;
 use super::reader::Reader;
 use super::resident::Resident;
@@ -54,8 +56,8 @@ pub(super) struct Committer<F: Fingerprint> {
 /// State of the last write that readers need.
 #[derive(Debug)]
 struct Published<F: Fingerprint> {
-    /// False only if no table holds a delta entry.
-    delta_entries: bool,
+    /// All added fingerprints that may not be in runs.
+    unmerged: Unmerged<F>,
     /// The reader of the current state. `None` after a write.
     reader: Option<Reader<F>>,
     /// The store's turn before that reader was made.
@@ -86,8 +88,9 @@ impl<F: Fingerprint> Watch<'_, F> {
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// `delta_entries` may be true without need, but false only if every entry is in a run.
-    pub(super) fn new(store: Arc<Store>, core: Arc<Core>, delta_entries: bool) -> Self {
+    /// `unmerged` has what is not in runs.
+    pub(super) fn new(store: Arc<Store>, core: Arc<Core>, unmerged: Unmerged<F>) -> Self {
+        let delta_entries = !unmerged.is_empty();
         Self {
             store,
             core,
@@ -96,12 +99,7 @@ impl<F: Fingerprint> Committer<F> {
             journal: Journal::default(),
             folds: Folds::new(delta_entries),
             merging: AtomicBool::new(false),
-            published: RwLock::new(Published {
-                delta_entries,
-                reader: None,
-                turn: 0,
-                resident: None,
-            }),
+            published: RwLock::new(Published { unmerged, reader: None, turn: 0, resident: None }),
         }
     }
 
@@ -122,7 +120,7 @@ impl<F: Fingerprint> Committer<F> {
         sync::pause();
         let snapshot = self.store.snapshot();
         let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
-        let reader = Reader::new(core, snapshot, published.delta_entries, resident)?;
+        let reader = Reader::new(core, snapshot, published.unmerged.clone(), resident)?;
         published.reader = Some(reader.clone());
         published.turn = turn;
         Ok(reader)
@@ -147,11 +145,24 @@ impl<F: Fingerprint> Committer<F> {
         turn
     }
 
-    /// Returns how many fingerprints were added since the last complete merge, roughly.
+    /// Returns how many delta entries were written since the last complete merge, roughly.
     ///
     /// Returns `None` if there were delta entries when the index was opened.
     pub(super) fn unmerged(&self) -> Option<u64> {
         self.folds.unmerged()
+    }
+
+    /// Returns the memory of unmerged fingerprints, in bytes.
+    pub(super) fn unmerged_bytes(&self) -> usize {
+        self.published.read().unwrap_or_else(PoisonError::into_inner).unmerged.bytes()
+    }
+
+    /// Builds tables for unmerged fingerprints if searches need them and `builder` is to do it.
+    pub(super) fn build_unmerged(&self, builder: Builder) {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        let unmerged = published.unmerged.clone();
+        drop(published);
+        unmerged.build(builder);
     }
 
     /// Withdraws the published reader, so that the next search makes a new one.

@@ -41,7 +41,8 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
                 let (store, core, _) = shared.get_or_insert_with(make);
                 (Arc::clone(store), Arc::clone(core))
             };
-            let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), false);
+            let unmerged = Unmerged::new(false, 1 << 20, Builder::Background, core.costs);
+            let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), unmerged);
             let shared = Arc::new(Shared {
                 store,
                 core,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Committer;
 use super::flights::Flight;
 use super::journal::Noted;
+use super::unmerged::Builder;
 use crate::error::Result;
 use crate::exclusion::{Held, Locked};
 use crate::fail_point::fail_point;
@@ -111,9 +112,10 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         }
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
-        committer.folds.announce(changed.get(..delta_entries).expect("they come first"), &orphans);
+        let added = changed.get(..delta_entries).expect("they come first");
+        committer.folds.announce(added, &orphans);
         let mut published = committer.published();
-        published.delta_entries |= delta_entries > 0;
+        published.unmerged.add(added, !orphans.is_empty());
         if let Some(resident) = &published.resident {
             // If memory is missing, searches read the store from now on.
             published.resident = resident.mark_dirty(&changed).map(Arc::new);
@@ -161,6 +163,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         drop(hold);
         committer.core.events.wrote(began);
         committer.merge_resident();
+        committer.build_unmerged(Builder::Writers);
         committed
     }
 
@@ -172,6 +175,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         committer.withdraw();
         drop(hold);
         committer.merge_resident();
+        committer.build_unmerged(Builder::Writers);
         written
     }
 }

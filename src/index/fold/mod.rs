@@ -190,7 +190,7 @@ impl<F: Fingerprint> Shared<F> {
         let (merged, behind) = merge::<F>(&step.snapshot, table, step.behind())?;
         let tables = self.core.plan.tables();
         let permutation = tables.get(table).expect("a pass ends at the last table").permutation();
-        step.commit(&merged, behind, |fingerprint| permutation.apply(fingerprint))
+        step.commit(&merged, behind, permutation)
     }
 
     /// Compacts away the traces of merged delta entries, which range reads would step over.
@@ -253,7 +253,7 @@ mod tests {
         assert!(!merged.is_empty());
         between();
         let permutation = shared.core.plan.tables()[table].permutation();
-        step.commit(&merged, behind, |fingerprint| permutation.apply(fingerprint)).unwrap()
+        step.commit(&merged, behind, permutation).unwrap()
     }
 
     fn near(index: &Index<u64>, n: u64) -> usize {
@@ -345,6 +345,20 @@ mod tests {
         let empty = index.stats(&()).unwrap();
         assert_eq!((empty.fingerprints, empty.delta_entries, empty.runs), (0, 0, 0));
         assert_eq!(index.check(&()).unwrap().problem_count, 0);
+    }
+
+    #[test]
+    fn near_fingerprints_are_those_of_stored_documents_before_and_after_a_merge() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        for n in [500_u64, 603, 2997] {
+            assert_eq!(index.near_batch(&[n << 40], 0).unwrap()[0].len(), 1, "{n}");
+            index.remove(&n.to_be_bytes()).unwrap();
+            assert_eq!(index.near(n << 40, 0).unwrap().len(), 0, "{n}");
+            assert_eq!(index.near_batch(&[n << 40], 0).unwrap()[0].len(), 0, "{n}");
+        }
+        index.merge(&()).unwrap();
+        assert_eq!(index.near(500 << 40, 0).unwrap().len(), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
+use crate::index::committer::Builder;
 use crate::index::health::Event;
 
 /// Interval at which the thread looks for work.
@@ -131,6 +132,7 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
     let mut failures = 0_u32;
     loop {
         let Some(shared) = shared.upgrade() else { return };
+        shared.committer.build_unmerged(Builder::Background);
         let begun = Instant::now();
         let outcome = shared.fold_a_little(&mut pass);
         if let Err(error) = &outcome {
