@@ -34,9 +34,9 @@ pub struct Health {
 
 /// Memory of an open index in bytes, by use.
 ///
-/// The first three parts belong to RocksDB. The cache and the write buffers share the budget of
-/// [`IndexOptions::memory`](crate::IndexOptions::memory). For an index in a host's database these are
-/// the values of its families, and the cache is the host's.
+/// The first three parts belong to RocksDB. The cache, the write buffers and unmerged fingerprints
+/// share the budget of [`IndexOptions::memory`](crate::IndexOptions::memory). For an index in a
+/// host's database these are the values of its families, and the cache is the host's.
 ///
 /// ```
 /// use hamdex::health::MemoryUsage;

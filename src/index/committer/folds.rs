@@ -12,7 +12,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Committer;
-use super::unmerged::Generation;
+use super::unmerged::Epoch;
 use crate::error::Result;
 use crate::exclusion::Held;
 use crate::fail_point::fail_point;
@@ -66,7 +66,7 @@ struct Pass<F> {
     /// Number of announced delta entries when the pass began. `None` before its first step.
     announced: Option<u64>,
     /// What was added since it began. `None` before its first step.
-    since: Option<Arc<Generation<F>>>,
+    since: Option<Arc<Epoch<F>>>,
     /// Number of delta entries left behind because of a conflicting write.
     left: u64,
     /// The added fingerprints among them.

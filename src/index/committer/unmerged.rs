@@ -6,7 +6,7 @@
 //! less, because a batch is added before it commits, and what a merge has taken in leaves only the
 //! readers that come after the merge.
 //!
-//! Each pass of a merge begins a generation. At its end the earlier ones are in runs.
+//! Each pass of a merge begins an epoch. At its end the earlier ones are in runs.
 
 use std::sync::{Arc, PoisonError};
 
@@ -39,20 +39,20 @@ pub(in crate::index) enum Builder {
     Background,
 }
 
-/// The unmerged fingerprints of an index, oldest generation first.
+/// The unmerged fingerprints of an index, oldest epoch first.
 #[derive(Debug, Clone)]
 pub(in crate::index) struct Unmerged<F> {
-    generations: Vec<Arc<Generation<F>>>,
+    epochs: Vec<Arc<Epoch<F>>>,
     limits: Arc<Limits>,
 }
 
-/// What all generations share.
+/// What all epochs share.
 #[derive(Debug)]
 struct Limits {
     costs: Costs,
     builder: Builder,
     budget: usize,
-    /// Bytes of all generations that still have readers.
+    /// Bytes of all epochs that still have readers.
     used: AtomicUsize,
     /// Whether a search met many fingerprints without tables since tables were built.
     asked: AtomicBool,
@@ -62,7 +62,7 @@ struct Limits {
 
 /// What was added since one pass began, until the next one.
 #[derive(Debug)]
-pub(in crate::index) struct Generation<F> {
+pub(in crate::index) struct Epoch<F> {
     /// `None` if they are too many or unknown, so that delta entries must be read.
     held: RwLock<Option<Held<F>>>,
     /// Whether a batch has removed fingerprints, which are still members of runs.
@@ -90,13 +90,13 @@ impl<F: Fingerprint> Unmerged<F> {
         let (used, asked, building) = Default::default();
         let limits = Arc::new(Limits { costs, builder, budget, used, asked, building });
         let held = (!delta_entries).then(Held::default);
-        let generations = vec![Arc::new(Generation::new(held, &limits))];
-        Self { generations, limits }
+        let epochs = vec![Arc::new(Epoch::new(held, &limits))];
+        Self { epochs, limits }
     }
 
     /// Returns true if no table holds the delta entry of an added fingerprint.
     pub(in crate::index) fn is_empty(&self) -> bool {
-        self.generations.iter().all(|generation| generation.is_empty())
+        self.epochs.iter().all(|epoch| epoch.is_empty())
     }
 
     /// Returns the memory in use, in bytes.
@@ -106,7 +106,7 @@ impl<F: Fingerprint> Unmerged<F> {
 
     /// Returns true if the tables hold no delta entry.
     pub(in crate::index) fn is_merged(&self) -> bool {
-        self.generations.iter().all(|generation| generation.is_merged())
+        self.epochs.iter().all(|epoch| epoch.is_merged())
     }
 
     /// Adds the fingerprints of a batch that has not been committed.
@@ -120,34 +120,34 @@ impl<F: Fingerprint> Unmerged<F> {
         latest.add(fingerprints);
     }
 
-    fn latest(&self) -> &Arc<Generation<F>> {
-        self.generations.last().expect("there is always a generation")
+    fn latest(&self) -> &Arc<Epoch<F>> {
+        self.epochs.last().expect("there is always an epoch")
     }
 
-    /// Begins a generation together with a pass, which takes in all earlier ones.
+    /// Begins an epoch together with a pass, which takes in all earlier ones.
     ///
     /// No batch may be in flight.
-    pub(super) fn begin(&mut self) -> Arc<Generation<F>> {
+    pub(super) fn begin(&mut self) -> Arc<Epoch<F>> {
         if !self.latest().is_merged() {
-            let next = Generation::new(Some(Held::default()), &self.limits);
-            self.generations.push(Arc::new(next));
+            let next = Epoch::new(Some(Held::default()), &self.limits);
+            self.epochs.push(Arc::new(next));
         }
         Arc::clone(self.latest())
     }
 
-    /// Replaces what came before the generation of a pass by what the pass has left.
+    /// Replaces what came before the epoch of a pass by what the pass has left.
     ///
     /// That is `left`, and removals if `removes` is true.
-    pub(super) fn end(&mut self, since: &Arc<Generation<F>>, mut left: Vec<F>, removes: bool) {
-        let at = self.generations.iter().position(|one| Arc::ptr_eq(one, since));
-        self.generations.drain(..at.expect("only the end of a pass drops generations"));
+    pub(super) fn end(&mut self, since: &Arc<Epoch<F>>, mut left: Vec<F>, removes: bool) {
+        let at = self.epochs.iter().position(|one| Arc::ptr_eq(one, since));
+        self.epochs.drain(..at.expect("only the end of a pass drops epochs"));
         if removes || !left.is_empty() {
             left.sort_unstable();
             left.dedup();
-            let kept = Generation::new(Some(Held::default()), &self.limits);
+            let kept = Epoch::new(Some(Held::default()), &self.limits);
             kept.removes.store(removes, Ordering::Release);
             kept.add(&left);
-            self.generations.insert(0, Arc::new(kept));
+            self.epochs.insert(0, Arc::new(kept));
         }
     }
 
@@ -160,8 +160,8 @@ impl<F: Fingerprint> Unmerged<F> {
         distance: u32,
         found: &mut Vec<Found<F>>,
     ) -> Result<bool> {
-        for generation in &self.generations {
-            if !generation.find(query, distance, found)? {
+        for epoch in &self.epochs {
+            if !epoch.find(query, distance, found)? {
                 return Ok(false);
             }
         }
@@ -173,11 +173,8 @@ impl<F: Fingerprint> Unmerged<F> {
     /// Call it without locks.
     pub(in crate::index) fn build(&self, builder: Builder) {
         let limits = &*self.limits;
-        if limits.builder != builder || exclusion::alone() || !limits.asked.load(Ordering::Relaxed)
-        {
-            return;
-        }
-        if limits.building.swap(true, Ordering::Acquire) {
+        let asked = limits.builder == builder && limits.asked.load(Ordering::Relaxed);
+        if !asked || exclusion::alone() || limits.building.swap(true, Ordering::Acquire) {
             return;
         }
         limits.asked.store(false, Ordering::Relaxed);
@@ -186,8 +183,8 @@ impl<F: Fingerprint> Unmerged<F> {
             Builder::Writers => TOGETHER,
             Builder::Background => TOGETHER * MERGED,
         };
-        for generation in &self.generations {
-            generation.build(largest);
+        for epoch in &self.epochs {
+            epoch.build(largest);
         }
         limits.building.store(false, Ordering::Release);
     }
@@ -206,7 +203,7 @@ impl<F: Fingerprint> Held<F> {
     }
 }
 
-impl<F: Fingerprint> Generation<F> {
+impl<F: Fingerprint> Epoch<F> {
     fn new(held: Option<Held<F>>, limits: &Arc<Limits>) -> Self {
         let limits = Arc::clone(limits);
         let (removes, bytes) = Default::default();
@@ -237,7 +234,7 @@ impl<F: Fingerprint> Generation<F> {
         }
     }
 
-    /// Returns true if all generations are within the budget.
+    /// Returns true if all epochs are within the budget.
     fn account(&self, bytes: usize) -> bool {
         let (before, used) = (self.bytes.swap(bytes, Ordering::Relaxed), &self.limits.used);
         let with = used.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -279,7 +276,10 @@ impl<F: Fingerprint> Generation<F> {
         let built = some.len();
         match layered(tables, some, largest, self.limits.costs) {
             Ok(tables) => self.change(|held| {
-                held.bare.drain(..built);
+                // The last ones take the places of the first, because writers wait for this.
+                let kept = held.bare.len() - built;
+                held.bare.copy_within(kept.max(built).., 0);
+                held.bare.truncate(kept);
                 held.tables = tables;
             }),
             // If memory for the tables is missing, searches read delta entries.
@@ -293,7 +293,7 @@ impl<F: Fingerprint> Generation<F> {
     }
 }
 
-impl<F> Drop for Generation<F> {
+impl<F> Drop for Epoch<F> {
     fn drop(&mut self) {
         self.limits.used.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
     }

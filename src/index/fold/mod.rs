@@ -372,6 +372,11 @@ mod tests {
         loop {
             let step = index.shared.merge_step().unwrap();
             passes += u32::from(step.ends_pass);
+            if step.ends_pass {
+                for n in (0..3000).step_by(3).filter(|n| *n != 603) {
+                    assert_eq!(near(&index, n), 1, "{n} after pass {passes}");
+                }
+            }
             if !step.more {
                 break;
             }
