@@ -286,10 +286,11 @@ impl<F: Fingerprint> Step<'_, F> {
         let whole = since + pass.left == 0;
         let Pass { since, left_added, left_removed, .. } = std::mem::take(&mut **pass);
         let since = since.expect("a pass begins with a step");
-        committer.published().unmerged.end(&since, left_added, left_removed);
+        let ended = committer.published().unmerged.end(&since, left_added, left_removed);
         drop(turn);
         // The published reader holds what the pass has taken in.
         committer.withdraw();
+        drop(ended);
         whole
     }
 }

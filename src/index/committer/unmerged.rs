@@ -137,10 +137,17 @@ impl<F: Fingerprint> Unmerged<F> {
 
     /// Replaces what came before the epoch of a pass by what the pass has left.
     ///
-    /// That is `left`, and removals if `removes` is true.
-    pub(super) fn end(&mut self, since: &Arc<Epoch<F>>, mut left: Vec<F>, removes: bool) {
+    /// That is `left`, and removals if `removes` is true. Returns what was replaced, which takes
+    /// long to drop.
+    #[must_use]
+    pub(super) fn end(
+        &mut self,
+        since: &Arc<Epoch<F>>,
+        mut left: Vec<F>,
+        removes: bool,
+    ) -> Vec<Arc<Epoch<F>>> {
         let at = self.epochs.iter().position(|one| Arc::ptr_eq(one, since));
-        self.epochs.drain(..at.expect("only the end of a pass drops epochs"));
+        let ended = self.epochs.drain(..at.expect("only the end of a pass drops epochs")).collect();
         if removes || !left.is_empty() {
             left.sort_unstable();
             left.dedup();
@@ -149,6 +156,7 @@ impl<F: Fingerprint> Unmerged<F> {
             kept.add(&left);
             self.epochs.insert(0, Arc::new(kept));
         }
+        ended
     }
 
     /// Adds the unmerged fingerprints within the distance, some of which may not be stored.
