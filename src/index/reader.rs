@@ -217,7 +217,7 @@ impl<F: Fingerprint> Reader<F> {
         let query = query.into();
         let distance = query.effective_distance(self.inner.core.header.distance)?;
         // The search may find skewed prefixes. Report what was expected before it.
-        let choice = self.choose(&query, distance, self.has_delta_entries())?;
+        let choice = self.choose(&query, distance, !self.unmerged().suffice())?;
         let mut work = Work { count_blocks: true, ..Work::default() };
         let start = Instant::now();
         let (found, of_documents) = self.with_view(|view| {
@@ -272,11 +272,7 @@ impl<F: Fingerprint> Reader<F> {
     pub fn near(&self, fingerprint: F, distance: u32) -> Result<Vec<NearFingerprint<F>>> {
         check_distance::<F>(distance)?;
         let Some(resident) = self.resident() else {
-            return self.with_view(|view| {
-                let query = Query::new(fingerprint);
-                let found = self.find(view, &query, distance, &mut Work::default())?;
-                self.only_stored(view, found)
-            });
+            return self.near_by(fingerprint, distance, SearchPath::Auto);
         };
         if let Some(tables) = resident.clean() {
             return tables.search(fingerprint, distance);
@@ -305,7 +301,7 @@ impl<F: Fingerprint> Reader<F> {
         self.core().skewed.forget();
     }
 
-    /// Like [`Reader::near`], but reads the store, and may return removed fingerprints.
+    /// Like [`Reader::near`], but reads the store, by the path.
     pub(crate) fn near_by(
         &self,
         fingerprint: F,
@@ -313,10 +309,10 @@ impl<F: Fingerprint> Reader<F> {
         path: SearchPath,
     ) -> Result<Vec<NearFingerprint<F>>> {
         let query = Query::new(fingerprint).path(path);
-        let found =
-            self.with_view(|view| self.find(view, &query, distance, &mut Work::default()))?;
-        let near = |(distance, fingerprint)| NearFingerprint { distance, fingerprint };
-        Ok(found.into_iter().map(near).collect())
+        self.with_view(|view| {
+            let found = self.find(view, &query, distance, &mut Work::default())?;
+            self.only_stored(view, found)
+        })
     }
 
     /// Iterates over all documents in ascending order of keys.

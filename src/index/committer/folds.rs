@@ -63,10 +63,8 @@ struct Pass<F> {
     table: usize,
     /// The last delta entry of the table that a step looked at.
     behind: Option<F>,
-    /// Number of announced delta entries when the pass began. `None` before its first step.
-    announced: Option<u64>,
-    /// What was added since it began. `None` before its first step.
-    since: Option<Arc<Epoch<F>>>,
+    /// `None` before its first step.
+    began: Option<Began<F>>,
     /// Number of delta entries left behind because of a conflicting write.
     left: u64,
     /// The added fingerprints among them.
@@ -77,10 +75,18 @@ struct Pass<F> {
 
 impl<F> Default for Pass<F> {
     fn default() -> Self {
-        let (behind, announced, since) = Default::default();
-        let (left, left_added, left_removed) = Default::default();
-        Self { table: 0, behind, announced, since, left, left_added, left_removed }
+        let (table, behind, began, left, left_added, left_removed) = Default::default();
+        Self { table, behind, began, left, left_added, left_removed }
     }
+}
+
+/// Where a pass began.
+#[derive(Debug)]
+struct Began<F> {
+    /// Number of delta entries announced until then.
+    announced: u64,
+    /// What has been added since.
+    since: Arc<Epoch<F>>,
 }
 
 /// A run that a step has read, merged with its delta entries and encoded again.
@@ -189,10 +195,10 @@ impl<F: Fingerprint> Committer<F> {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
         // Announced delta entries are in the snapshot, and those announced later are recorded.
         let turn = self.turn_alone();
-        if pass.announced.is_none() {
-            pass.announced = Some(self.folds.announced.load(Ordering::Relaxed));
-            pass.since = Some(self.published().unmerged.begin());
-        }
+        pass.began.get_or_insert_with(|| Began {
+            announced: self.folds.announced.load(Ordering::Relaxed),
+            since: self.published().unmerged.begin(),
+        });
         *self.folds.written() = Some(Written::default());
         let snapshot = self.store.snapshot();
         drop(turn);
@@ -276,21 +282,17 @@ impl<F: Fingerprint> Step<'_, F> {
 
     /// Ends the pass. Returns true if it leaves no delta entry.
     fn end(&mut self) -> bool {
-        let Self { committer, pass, .. } = self;
-        let committer: &Committer<F> = committer;
+        let committer = self.committer;
+        let Pass { began, left, left_added, left_removed, .. } = std::mem::take(&mut *self.pass);
+        let Began { announced, since } = began.expect("a pass begins with a step");
         let turn = committer.turn();
-        let folds = &committer.folds;
-        let announced = folds.announced.load(Ordering::Relaxed);
-        let since = announced - pass.announced.expect("a pass begins with a step");
-        folds.unmerged.store(since + pass.left, Ordering::Relaxed);
-        let whole = since + pass.left == 0;
-        let Pass { since, left_added, left_removed, .. } = std::mem::take(&mut **pass);
-        let since = since.expect("a pass begins with a step");
+        let unmerged = committer.folds.announced.load(Ordering::Relaxed) - announced + left;
+        committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
         let ended = committer.published().unmerged.end(&since, left_added, left_removed);
         drop(turn);
         // The published reader holds what the pass has taken in.
         committer.withdraw();
         drop(ended);
-        whole
+        unmerged == 0
     }
 }

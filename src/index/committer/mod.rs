@@ -160,9 +160,11 @@ impl<F: Fingerprint> Committer<F> {
     /// Builds tables for unmerged fingerprints if searches need them and `builder` is to do it.
     pub(super) fn build_unmerged(&self, builder: Builder) {
         let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        let unmerged = published.unmerged.clone();
+        let wanted = published.unmerged.want_tables(builder).then(|| published.unmerged.clone());
         drop(published);
-        unmerged.build(builder);
+        if let Some(unmerged) = wanted {
+            unmerged.build(builder);
+        }
     }
 
     /// Withdraws the published reader, so that the next search makes a new one.

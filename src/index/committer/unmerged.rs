@@ -176,13 +176,22 @@ impl<F: Fingerprint> Unmerged<F> {
         Ok(true)
     }
 
-    /// Builds tables if searches need them, as the builder that the index has.
+    /// Returns true if memory has them all, so that a search need not read delta entries.
+    pub(in crate::index) fn suffice(&self) -> bool {
+        self.epochs.iter().all(|epoch| epoch.suffices())
+    }
+
+    /// Returns true if searches need tables, and `builder` is to build them.
+    pub(super) fn want_tables(&self, builder: Builder) -> bool {
+        self.limits.builder == builder && self.limits.asked.load(Ordering::Relaxed)
+    }
+
+    /// Builds tables, unless another thread does or this one is within a host's code.
     ///
     /// Call it without locks.
-    pub(in crate::index) fn build(&self, builder: Builder) {
+    pub(super) fn build(&self, builder: Builder) {
         let limits = &*self.limits;
-        let asked = limits.builder == builder && limits.asked.load(Ordering::Relaxed);
-        if !asked || exclusion::alone() || limits.building.swap(true, Ordering::Acquire) {
+        if exclusion::alone() || limits.building.swap(true, Ordering::Acquire) {
             return;
         }
         limits.asked.store(false, Ordering::Relaxed);
@@ -209,6 +218,11 @@ impl<F: Fingerprint> Held<F> {
         let tables: usize = self.tables.iter().map(|tables| tables.bytes()).sum();
         tables + self.bare.len() * F::BYTES
     }
+
+    /// Returns true if a search can compare those without tables.
+    fn suffices(&self) -> bool {
+        self.bare.len() <= ONE_BY_ONE
+    }
 }
 
 impl<F: Fingerprint> Epoch<F> {
@@ -227,16 +241,24 @@ impl<F: Fingerprint> Epoch<F> {
         !self.removes.load(Ordering::Acquire) && self.is_empty()
     }
 
-    fn add(&self, fingerprints: &[F]) {
-        self.change(|held| held.bare.extend_from_slice(fingerprints));
+    fn suffices(&self) -> bool {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().is_some_and(Held::suffices)
     }
 
-    /// Changes what is held, and drops it if it exceeds the budget.
-    fn change(&self, change: impl FnOnce(&mut Held<F>)) {
+    fn add(&self, fingerprints: &[F]) {
+        self.change(|held| {
+            held.bare.extend_from_slice(fingerprints);
+            true
+        });
+    }
+
+    /// Changes what is held, and drops it if it exceeds the budget or `change` returns false.
+    fn change(&self, change: impl FnOnce(&mut Held<F>) -> bool) {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         let Some(present) = &mut *held else { return };
-        change(present);
-        if !self.account(present.bytes()) {
+        let kept = change(present) && self.account(present.bytes());
+        if !kept {
             *held = None;
             self.account(0);
         }
@@ -257,7 +279,7 @@ impl<F: Fingerprint> Epoch<F> {
             if held.bare.len() >= FEW {
                 self.limits.asked.store(true, Ordering::Relaxed);
             }
-            if held.bare.len() > ONE_BY_ONE {
+            if !held.suffices() {
                 return Ok(false);
             }
             kernel::within(&held.bare, query, distance, &mut |at, apart| {
@@ -282,22 +304,17 @@ impl<F: Fingerprint> Epoch<F> {
             (held.tables.clone(), held.bare.iter().take(some).copied().collect::<Vec<F>>())
         };
         let built = some.len();
-        match layered(tables, some, largest, self.limits.costs) {
-            Ok(tables) => self.change(|held| {
-                // The last ones take the places of the first, because writers wait for this.
-                let kept = held.bare.len() - built;
-                held.bare.copy_within(kept.max(built).., 0);
-                held.bare.truncate(kept);
-                held.tables = tables;
-            }),
+        let tables = layered(tables, some, largest, self.limits.costs);
+        self.change(|held| {
             // If memory for the tables is missing, searches read delta entries.
-            Err(_) => self.drop_all(),
-        }
-    }
-
-    fn drop_all(&self) {
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = None;
-        self.account(0);
+            let Ok(tables) = tables else { return false };
+            // The last ones take the places of the first, because writers wait for this.
+            let kept = held.bare.len() - built;
+            held.bare.copy_within(kept.max(built).., 0);
+            held.bare.truncate(kept);
+            held.tables = tables;
+            true
+        });
     }
 }
 
