@@ -1,8 +1,9 @@
 //! Write batches: all changes of one call in all families, applied atomically.
 
-use rocksdb::{ColumnFamily, ReadOptions, WriteBatch};
+use rocksdb::{ColumnFamily, WriteBatch};
 
 use super::codec::{Lane, State};
+use super::cursor::in_order;
 use super::keys::{Delta, Kind, TableKey};
 use super::overlay::{Base, REMOVED};
 use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
@@ -78,7 +79,7 @@ impl<'a> Batch<'a> {
     fn packed_fingerprint(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.store.packs(Family::Docs)? {
             Some(packs) if packs.may_hold(key) => {
-                let base = self.packed.get_or_insert_with(|| packs.base(ReadOptions::default()));
+                let base = self.packed.get_or_insert_with(|| packs.base(in_order()));
                 base.fingerprint(key)
             }
             _ => Ok(None),

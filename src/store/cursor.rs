@@ -128,7 +128,7 @@ impl Snapshot {
         let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };
         let found = snapshot.get_cf(store.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        let options = || self.of_state(ReadOptions::default());
+        let options = || self.of_state(in_order());
         overlay::value(store.packs(family)?, &mut None, options, key, found)
     }
 
@@ -147,10 +147,13 @@ impl Snapshot {
 
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
     ///
-    /// A block that is not there is read together with the `at_once` bytes behind it.
+    /// Behind a key it may only find keys with the same prefix: in a table those of one kind, in
+    /// the postings those whose first bytes are equal (see [`Tuning`](super::tuning::Tuning)). A
+    /// block that is not in the cache is read together with the `at_once` bytes behind it.
     pub(crate) fn probe(&self, family: Family, at_once: usize) -> Result<Cursor<'_>> {
         self.cursor(family, || {
             let mut options = ReadOptions::default();
+            options.set_prefix_same_as_start(true);
             options.set_readahead_size(at_once);
             options
         })
@@ -173,9 +176,16 @@ impl Snapshot {
     }
 }
 
+/// Returns options of a cursor that meets all entries in order, whatever their prefixes.
+pub(super) fn in_order() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_total_order_seek(true);
+    options
+}
+
 /// Returns options that bypass the cache.
 pub(super) fn passing() -> ReadOptions {
-    let mut options = ReadOptions::default();
+    let mut options = in_order();
     options.fill_cache(false);
     options
 }
@@ -272,4 +282,69 @@ pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
     let blocks = context.metric(PerfMetric::BlockReadCount);
     set_perf_stats(PerfStatsLevel::Disable);
     (result, blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Durability, Index, IndexOptions};
+
+    type Entry = (Vec<u8>, Vec<u8>);
+
+    /// Returns entries up to the end of the cursor, or to the first with another prefix.
+    fn rest(cursor: &mut Cursor<'_>, prefix: &[u8]) -> Vec<Entry> {
+        let mut rest = Vec::new();
+        let entries = cursor.each(|key, value| {
+            rest.push((key.to_vec(), value.to_vec()));
+            Ok(key.starts_with(prefix))
+        });
+        entries.unwrap();
+        rest.retain(|(key, _)| key.starts_with(prefix));
+        rest
+    }
+
+    #[test]
+    fn probes_skip_new_files_without_the_prefix_and_find_what_a_pass_finds() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        let mut rng = fastrand::Rng::with_seed(3);
+        for (round, count) in [(0_u64, 500), (1, 60), (2, 60), (3, 60)] {
+            let documents: Vec<_> =
+                (0..count).map(|at| ((round * 450 + at).to_be_bytes(), rng.u64(..))).collect();
+            index.insert_batch(&documents, Durability::Buffered).unwrap();
+            if round == 0 {
+                index.merge(&()).unwrap();
+                index.compact().unwrap();
+            }
+            // Three small files stay beside the last level, since a fourth begins a compaction.
+            index.flush().unwrap();
+        }
+        let snapshot = Arc::clone(index.reader().unwrap().snapshot());
+        let skipped = || PerfContext::default().metric(PerfMetric::BloomSstMissCount);
+        let tables = (0..snapshot.store().tables()).map(|table| (Family::Table(table), 1));
+        for (family, prefix_bytes) in tables.chain([(Family::Postings, 4)]) {
+            let all = rest(&mut snapshot.sweep(family).unwrap(), &[]);
+            assert!(all.len() > 100, "{family}: {}", all.len());
+            let mut pass = snapshot.pass(family).unwrap();
+            let mut probe = snapshot.probe(family, 0).unwrap();
+            set_perf_stats(PerfStatsLevel::EnableCount);
+            PerfContext::default().reset();
+            for (at, (key, _)) in all.iter().enumerate() {
+                let (mut from, prefix) = (key.clone(), key.get(..prefix_bytes).unwrap());
+                if rng.bool() {
+                    *from.last_mut().unwrap() ^= 1;
+                }
+                let before = if *key < from { at + 1 } else { at };
+                let wanted = all.get(before..).unwrap();
+                pass.seek(&from);
+                assert_eq!(rest(&mut pass, &[]), wanted, "{family} from {from:?}");
+                probe.seek(&from);
+                let same = wanted.partition_point(|(key, _)| key.starts_with(prefix));
+                assert_eq!(rest(&mut probe, prefix), wanted[..same], "{family} from {from:?}");
+            }
+            let skipped = skipped();
+            set_perf_stats(PerfStatsLevel::Disable);
+            assert!(skipped > 8, "{family}: {skipped} files");
+        }
+    }
 }

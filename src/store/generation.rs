@@ -190,7 +190,7 @@ impl Store {
             let name = family.name(generation);
             let is_empty = family == Family::Postings
                 && self.db.cf_handle(&name).is_some_and(|handle| {
-                    let mut entries = self.db.raw_iterator_cf(handle);
+                    let mut entries = self.db.raw_iterator_cf_opt(handle, cursor::in_order());
                     entries.seek_to_first();
                     !entries.valid() && entries.status().is_ok()
                 });

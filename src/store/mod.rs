@@ -38,7 +38,7 @@ mod wreck;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rocksdb::{CompactOptions, ErrorKind, ReadOptions};
+use rocksdb::{CompactOptions, ErrorKind};
 
 pub(crate) use backup::{DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in};
 pub(crate) use backup_record::{Record, Records};
@@ -291,7 +291,7 @@ impl Store {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(self.packs(family)?, &mut None, ReadOptions::default, key, found)
+        overlay::value(self.packs(family)?, &mut None, cursor::in_order, key, found)
     }
 
     /// Reads several keys of one family, in the order given.
@@ -304,7 +304,7 @@ impl Store {
             .map(|(key, found)| {
                 let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
                 let found = found.map(|slice| slice.to_vec());
-                overlay::value(packs, &mut base, ReadOptions::default, key, found)
+                overlay::value(packs, &mut base, cursor::in_order, key, found)
             })
             .collect()
     }
@@ -365,7 +365,7 @@ impl Store {
     /// Returns options for SST files of a family, shared by the writers of a build.
     pub(crate) fn sst_options(&self, family: Family) -> Result<SstOptions> {
         let name = family.name(self.generation);
-        Ok(SstOptions::new(self.tuning()?.family(&name), family))
+        Ok(SstOptions::new(self.tuning()?.last_level(&name), family))
     }
 
     /// Takes a snapshot of the current state.

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use rocksdb::{ColumnFamily, DBRawIteratorWithThreadMode, ReadOptions};
 
 use super::codec;
+use super::cursor::in_order;
 use super::pack::{Layout, Member, MemberKey};
 use super::{Db, Family, engine_error};
 use crate::error::{Error, Result};
@@ -45,7 +46,7 @@ impl<'a> Packs<'a> {
 
     /// Returns the key of the last pack, empty if there is none.
     pub(super) fn last(self) -> Result<Vec<u8>> {
-        let mut entries = self.db.raw_iterator_cf(self.handle);
+        let mut entries = self.db.raw_iterator_cf_opt(self.handle, in_order());
         entries.seek_to_last();
         entries.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
         Ok(entries.key().map(<[u8]>::to_vec).unwrap_or_default())

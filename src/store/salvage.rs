@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rocksdb::ReadOptions;
 use tempfile::TempDir;
 
 use super::codec::{HeaderRecord, State};
+use super::cursor::in_order;
 use super::directory::{CREATING_FILE, LOCK_FILE, exists};
 use super::files::log_number;
 use super::generation::BUILDING;
@@ -149,13 +149,14 @@ impl Salvage {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(self.packs(family)?, &mut None, ReadOptions::default, key, found)
+        overlay::value(self.packs(family)?, &mut None, in_order, key, found)
     }
 
     /// Opens a cursor for one pass over a family.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
-        let base = self.packs(family)?.map(|packs| packs.base(ReadOptions::default()));
-        let mut cursor = Cursor::new(self.db.raw_iterator_cf(self.handle(family)?), family, base);
+        let base = self.packs(family)?.map(|packs| packs.base(in_order()));
+        let entries = self.db.raw_iterator_cf_opt(self.handle(family)?, in_order());
+        let mut cursor = Cursor::new(entries, family, base);
         cursor.seek(&[]);
         Ok(cursor)
     }

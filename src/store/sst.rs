@@ -111,7 +111,7 @@ pub(crate) struct LoneSstFile(WithOptions);
 impl LoneSstFile {
     /// Creates a new file of a family.
     pub(crate) fn create(family: Family, path: &Path) -> Result<Self> {
-        let options = Tuning::new(MIN_MEMORY, 1).family(&family.name(1));
+        let options = Tuning::new(MIN_MEMORY, 1).last_level(&family.name(1));
         let options = SstOptions::new(options, family);
         WithOptions::try_new(options, |options| options.create(path)).map(Self)
     }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType,
-    DBRecoveryMode, Env, LogLevel, Options, properties,
+    DBRecoveryMode, Env, LogLevel, Options, SliceTransform, properties,
 };
 
 use super::{Family, Store, engine_error};
@@ -20,12 +20,21 @@ pub(crate) const BESIDE_SHARE: usize = 8;
 /// Largest write buffer of a family. The skip lists of all families fit the processor's cache.
 const MAX_WRITE_BUFFER: usize = 2 << 20;
 
+/// Full write buffers that are flushed to one file.
+///
+/// Each compaction into the first level rewrites all of that level, because new keys are spread
+/// over it. With fewer and larger files there are fewer of them.
+const FLUSHED_TOGETHER: i32 = 2;
+
 /// Largest level above the last one, in bytes.
 ///
 /// Small flushed files are merged with a level of this size, instead of with all of the family: in
 /// a steady mix of inserts and removals compactions take half the time. Files have a quarter of
 /// it, and four times as much in each level below.
 const LEVEL_BASE: u64 = 16 << 20;
+
+/// Size of the filter of a memory table's prefixes, as a share of its write buffer.
+const PREFIXES_IN_MEMORY: f64 = 0.02;
 
 /// Options that the bindings have no setter for, in `RocksDB`'s own syntax.
 ///
@@ -102,14 +111,31 @@ impl Tuning {
         ColumnFamilyDescriptor::new(name, self.family(name))
     }
 
-    /// Options of a family, by its name. Bulk builds use the same for their SST files.
+    /// Options of a family, by its name.
+    ///
+    /// The keys of tables and postings have a prefix: the kind, and the first bytes of the
+    /// fingerprint. A cursor that looks for one prefix skips memory tables and files without
+    /// it, which are most of the new ones.
     pub(crate) fn family(&self, name: &str) -> Options {
+        self.options(name, prefix_bytes(name))
+    }
+
+    /// Options of the files that a bulk build writes.
+    ///
+    /// As all files of the last level they have no filter of prefixes: what is looked for is mostly
+    /// there, and the filters would grow with the index.
+    pub(crate) fn last_level(&self, name: &str) -> Options {
+        self.options(name, None)
+    }
+
+    fn options(&self, name: &str, prefix_bytes: Option<usize>) -> Options {
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&self.cache);
         blocks.set_format_version(6);
         let mut options = Options::default();
         options.set_write_buffer_size(self.write_buffer);
-        options.set_max_write_buffer_number(4);
+        options.set_min_write_buffer_number_to_merge(FLUSHED_TOGETHER);
+        options.set_max_write_buffer_number(2 * FLUSHED_TOGETHER);
         options.set_max_bytes_for_level_base(LEVEL_BASE);
         options.set_target_file_size_base(LEVEL_BASE / 4);
         options.set_target_file_size_multiplier(4);
@@ -136,8 +162,26 @@ impl Tuning {
             blocks.set_cache_index_and_filter_blocks(true);
             blocks.set_pin_top_level_index_and_filter(true);
         }
+        if let Some(bytes) = prefix_bytes {
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(bytes));
+            options.set_memtable_prefix_bloom_ratio(PREFIXES_IN_MEMORY);
+            options.set_optimize_filters_for_hits(true);
+            blocks.set_bloom_filter(10.0, false);
+            blocks.set_whole_key_filtering(false);
+        }
         options.set_block_based_table_factory(&blocks);
         options.get_options_from_string(FURTHER).expect("RocksDB parses its own options")
+    }
+}
+
+/// Returns the length of the prefix of a family's keys, if it has one.
+fn prefix_bytes(name: &str) -> Option<usize> {
+    if name.starts_with("table") {
+        Some(1)
+    } else if name.starts_with("postings") {
+        Some(4)
+    } else {
+        None
     }
 }
 

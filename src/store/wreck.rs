@@ -26,6 +26,7 @@ use rocksdb::{
 use tempfile::TempDir;
 
 use super::codec::{self, Document, HeaderRecord, State};
+use super::cursor::in_order;
 use super::generation::BUILDING;
 use super::log_batches::{self, Visit};
 use super::meta::read_header;
@@ -283,8 +284,8 @@ impl Work<'_> {
         const PROBE: &str = "probe";
         self.make(PROBE)?;
         let ingested = self.ingest_linked(file, PROBE, false);
-        let outcome =
-            ingested.and_then(|()| read(&mut self.db.raw_iterator_cf(self.handle(PROBE)?)));
+        let outcome = ingested
+            .and_then(|()| read(&mut self.db.raw_iterator_cf_opt(self.handle(PROBE)?, in_order())));
         self.db.drop_cf(PROBE).map_err(|e| engine_error("file", e))?;
         outcome
     }
@@ -328,7 +329,7 @@ impl Work<'_> {
             .filter(|file| file.column_family_name == family)
             .map(|file| file.num_deletions)
             .sum();
-        let mut entries = self.db.raw_iterator_cf(beneath);
+        let mut entries = self.db.raw_iterator_cf_opt(beneath, in_order());
         entries.seek_to_first();
         while let Some((key, value)) = entries.item() {
             let found = self.db.get_cf(upper, key).map_err(|e| engine_error(family, e))?;

@@ -74,11 +74,18 @@ fn compare(snapshot: &Arc<Snapshot>, model: &Model, rng: &mut fastrand::Rng) {
                 2 => from.iter_mut().last().into_iter().for_each(|byte| *byte ^= 1),
                 _ => {}
             }
+            // A probe of postings is bound to find those whose first four bytes are equal.
+            let prefix = match family {
+                Family::Postings => from.get(..4).unwrap_or_default(),
+                _ => &[],
+            };
             cursor.seek(&from);
             let after = expected.range(from.clone()..).take(5);
+            let after = after.filter(|(key, _)| key.starts_with(prefix));
             let after: Vec<Entry> = after.map(|(k, v)| (k.clone(), v.clone())).collect();
             let visited = rng.usize(..=5);
-            let found = [visit(&mut cursor, visited), drain(&mut cursor, 5 - visited)].concat();
+            let mut found = [visit(&mut cursor, visited), drain(&mut cursor, 5 - visited)].concat();
+            found.retain(|(key, _)| key.starts_with(prefix));
             assert_eq!(found, after, "{family} from {from:?}");
             let found = snapshot.get(family, &from).unwrap();
             assert_eq!(found.as_ref(), expected.get(&from), "{family} at {from:?}");

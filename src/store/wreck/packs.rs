@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{Work, beneath, write};
 use crate::error::{Error, Result};
 use crate::store::codec::HeaderRecord;
+use crate::store::cursor::in_order;
 use crate::store::pack::Layout;
 use crate::store::{Family, engine_error};
 
@@ -52,8 +53,8 @@ impl Work<'_> {
     /// Adds packs of the family beneath that overlap none of the upper family.
     fn merge_packs(&mut self, upper: &str, layout: Layout) -> Result<()> {
         let Some(beneath) = self.db.cf_handle(&beneath(upper)) else { return Ok(()) };
-        let mut above = self.db.raw_iterator_cf(self.handle(upper)?);
-        let mut entries = self.db.raw_iterator_cf(beneath);
+        let mut above = self.db.raw_iterator_cf_opt(self.handle(upper)?, in_order());
+        let mut entries = self.db.raw_iterator_cf_opt(beneath, in_order());
         let mut members = Vec::new();
         let mut first = |key: &[u8], value: &[u8]| {
             let first = layout.decode(key, value, &mut members).ok().and(members.last());
