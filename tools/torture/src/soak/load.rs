@@ -20,6 +20,12 @@ const BATCH: u64 = 50;
 /// One in 16 documents may be replaced; the others keep their fingerprint.
 const REPLACED: u64 = 16;
 
+/// One in this many steps of the writer is a flush, some in a minute.
+///
+/// With several in a second the writer waits for most of its time until small files are compacted,
+/// and what it would wait for without them does not show.
+const FLUSH_EVERY: u32 = 2000;
+
 const DISTANCE: u32 = 3;
 
 /// Returns the key of a document.
@@ -47,6 +53,7 @@ pub(super) struct Load {
     finding: Mutex<Option<Finding>>,
     searches: Mutex<Times>,
     writes: Mutex<Times>,
+    flushes: Mutex<Times>,
 }
 
 /// The running time of background merges.
@@ -76,6 +83,7 @@ impl Load {
             finding: Mutex::default(),
             searches: Mutex::default(),
             writes: Mutex::default(),
+            flushes: Mutex::default(),
         }
     }
 
@@ -151,10 +159,10 @@ impl Load {
         (take(&self.searches), take(&self.writes))
     }
 
-    /// Takes the times of all searches and writes, and clears them.
-    pub(super) fn by_fold(&self) -> (ByFold, ByFold) {
-        let take = |times: &Mutex<Times>| std::mem::take(&mut *held(times)).by_fold;
-        (take(&self.searches), take(&self.writes))
+    /// Takes the times of all searches, writes and flushes, and clears them.
+    pub(super) fn by_fold(&self) -> [ByFold; 3] {
+        [&self.searches, &self.writes, &self.flushes]
+            .map(|times| std::mem::take(&mut *held(times)).by_fold)
     }
 
     fn timed<T>(&self, times: &Mutex<Times>, call: impl FnOnce() -> T) -> T {
@@ -172,9 +180,9 @@ impl Load {
         let (first, last) = self.stored();
         let durability =
             if rng.u32(0..20) == 0 { Durability::Synced } else { Durability::Buffered };
-        match rng.u32(0..40) {
-            0 => index.flush()?,
-            1..=13 => {
+        match rng.u32(0..FLUSH_EVERY) {
+            0 => self.timed(&self.flushes, || index.flush())?,
+            step if step < FLUSH_EVERY / 3 => {
                 let documents: Vec<_> =
                     (last..last + BATCH).map(|id| (key(id), fingerprint(self.seed, id))).collect();
                 self.timed(&self.writes, || index.insert_batch(&documents, durability))?;

@@ -57,7 +57,6 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     let open = IndexOptions::new()
         .memory(MEMORY)
         .background_merge(true)
-        .low_priority_compaction(true)
         .on_event(move |event| noticing.notice(event));
     let index = Index::<u64>::open_with(path, &open)?;
     let quiet = settings.time / 20;
@@ -66,7 +65,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
         std::thread::sleep(quiet);
         load.stop();
     });
-    let (quiet, _) = load.by_fold();
+    let [quiet, ..] = load.by_fold();
     load.go_on();
     let (began, folded) = (Instant::now(), load.folding_time());
     let samples = std::thread::scope(|scope| {
@@ -74,10 +73,10 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
         scope.spawn(|| load.work(|rng| load.search(&index, rng)));
         watch(path, &load, settings.time)
     })?;
-    let (searches, writes) = load.by_fold();
+    let [searches, writes, flushes] = load.by_fold();
     let within = load.folding_time().saturating_sub(folded).as_secs_f64();
     let seconds = (began.elapsed().as_secs_f64() - within, within);
-    let phases = Phases { quiet, searches, writes, seconds };
+    let phases = Phases { quiet, searches, writes, flushes, seconds };
     account.note(phases.to_string());
     if let Some(finding) = load.finding() {
         return Err(finding);

@@ -36,12 +36,13 @@ pub(super) struct Phases {
     pub(super) quiet: ByFold,
     pub(super) searches: ByFold,
     pub(super) writes: ByFold,
+    pub(super) flushes: ByFold,
     /// Seconds between merges and during them.
     pub(super) seconds: (f64, f64),
 }
 
 impl Phases {
-    fn rows(&self) -> [(&'static str, &Histogram<u64>, Option<f64>); 5] {
+    fn rows(&self) -> [(&'static str, &Histogram<u64>, Option<f64>); 7] {
         let (outside, within) = self.seconds;
         [
             ("searches, nothing beside them", &self.quiet.outside, None),
@@ -49,6 +50,8 @@ impl Phases {
             ("searches within folds", &self.searches.within, Some(within)),
             ("writes between folds", &self.writes.outside, Some(outside)),
             ("writes within folds", &self.writes.within, Some(within)),
+            ("flushes between folds", &self.flushes.outside, Some(outside)),
+            ("flushes within folds", &self.flushes.within, Some(within)),
         ]
     }
 
