@@ -20,12 +20,6 @@ pub(crate) const BESIDE_SHARE: usize = 8;
 /// Largest write buffer of a family. The skip lists of all families fit the processor's cache.
 const MAX_WRITE_BUFFER: usize = 2 << 20;
 
-/// Full write buffers that are flushed to one file.
-///
-/// Each compaction into the first level rewrites all of that level, because new keys are spread
-/// over it. With fewer and larger files there are fewer of them.
-const FLUSHED_TOGETHER: i32 = 2;
-
 /// Largest level above the last one, in bytes.
 ///
 /// Small flushed files are merged with a level of this size, instead of with all of the family: in
@@ -134,8 +128,7 @@ impl Tuning {
         blocks.set_format_version(6);
         let mut options = Options::default();
         options.set_write_buffer_size(self.write_buffer);
-        options.set_min_write_buffer_number_to_merge(FLUSHED_TOGETHER);
-        options.set_max_write_buffer_number(2 * FLUSHED_TOGETHER);
+        options.set_max_write_buffer_number(4);
         options.set_max_bytes_for_level_base(LEVEL_BASE);
         options.set_target_file_size_base(LEVEL_BASE / 4);
         options.set_target_file_size_multiplier(4);
