@@ -241,8 +241,8 @@ impl IndexOptions {
     ///
     /// On a machine whose CPUs are busy, searches then wait less for compactions; compactions take
     /// longer. If searches and writes never leave CPU time for them, new files pile up until writes
-    /// wait for seconds. `RocksDB` has one pool of such threads per process, so this applies to all databases
-    /// of the process, until it exits. Ignored when reading only.
+    /// wait for seconds. `RocksDB` has one pool of such threads per process, so this applies to all
+    /// databases of the process, until it exits. Ignored when reading only.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions};
