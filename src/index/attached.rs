@@ -53,7 +53,10 @@ impl<F: Fingerprint> Index<F> {
         let batch = shared.store.batch_behind(batch)?;
         let (ready, outcome) = shared.prepare(turn, batch, &shared.in_order(&changes)?)?;
         let Outcome { inserted, replaced, removed, .. } = outcome;
-        ready.commit_by(|batch| write(Done { batch, inserted, replaced, removed, refused }))
+        let written =
+            ready.commit_by(|batch| write(Done { batch, inserted, replaced, removed, refused }));
+        shared.merge_for_writers();
+        written
     }
 
     /// Writes a host's batch. It survives the end of the process, not yet a power loss.

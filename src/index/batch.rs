@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::query::{Match, Query, SearchPath, Work, check_distance};
 use super::reader::Reader;
-use super::search::Found;
+use super::search::{Found, OfQuery};
 use super::{Index, query_tables, sorted_sweep};
 use crate::error::Result;
 use crate::exclusion;
@@ -152,8 +152,8 @@ impl<F: Fingerprint> Reader<F> {
             };
             return fingerprints.par_iter().map(one).collect();
         }
-        let (core, delta_entries) = (self.core(), self.has_delta_entries());
-        let schedule = core.schedule(distance, self.len(), delta_entries);
+        let core = self.core();
+        let schedule = core.schedule(distance, self.len());
         let sweep = sorted_sweep::nanos(core, &schedule, self.len(), fingerprints.len());
         let scan = query_tables::nanos::<F>(&core.costs, distance, self.len(), fingerprints.len());
         if sweep <= scan {
@@ -166,7 +166,7 @@ impl<F: Fingerprint> Reader<F> {
 
 /// Assigns hits to their queries, sorted and without duplicates.
 pub(super) fn assign<F: Fingerprint>(
-    mut hits: Vec<(u32, Found<F>)>,
+    mut hits: Vec<OfQuery<F>>,
     queries: usize,
 ) -> Vec<Vec<Found<F>>> {
     hits.par_sort_unstable();
@@ -230,7 +230,7 @@ impl<F: Fingerprint> Index<F> {
 mod tests {
     use super::*;
     use crate::index::{Durability, IndexOptions};
-    use crate::plan::{Census, Costs};
+    use crate::plan::Costs;
 
     /// Returns an index of runs and delta entries, half of it under one prefix, and its content.
     fn index<F: Fingerprint>(count: u64) -> (tempfile::TempDir, Index<F>, Vec<F>) {
@@ -287,8 +287,7 @@ mod tests {
                 .map(|near| near.iter().map(|n| (n.distance, n.fingerprint)).collect())
                 .collect();
             assert!(near == wanted, "the cheaper way, {context}");
-            let census = Census { entries: reader.len(), delta_entries: true };
-            let schedule = reader.plan().schedule(distance, &census, &Costs::default());
+            let schedule = reader.plan().schedule(distance, reader.len(), &Costs::default());
             if schedule.probes() < 5000 {
                 let swept = sorted_sweep::find(&reader, &schedule, &queries, distance).unwrap();
                 assert!(swept == wanted, "sorted sweep, {context}");

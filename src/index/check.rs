@@ -6,14 +6,17 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Index;
+use super::deltas::Deltas;
 use super::entries::Entries;
 use super::pipeline;
 use super::reader::Reader;
+use super::search::is_in_run;
 use crate::error::{Error, Fault, Result, add_problem, note_problem};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Table;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
+use crate::store::keys::Delta;
 use crate::store::{self, Family, keys, resources};
 use crate::verify::FeatureSet;
 
@@ -162,8 +165,13 @@ impl<F: Fingerprint> Check<'_, F> {
         if docs != postings {
             self.name_postings()?;
         }
+        let deltas = match Deltas::of(self.reader.snapshot(), tables) {
+            Ok(deltas) => deltas,
+            Err(error) => return self.report.note(error),
+        };
         for (number, table) in tables.iter().enumerate() {
-            if let Err(error) = self.table(number, table, fingerprints) {
+            let deltas = deltas.permuted(table.permutation());
+            if let Err(error) = self.table(number, table, &deltas, fingerprints) {
                 self.report.note(error)?;
             }
         }
@@ -295,10 +303,16 @@ impl<F: Fingerprint> Check<'_, F> {
     }
 
     /// Compares one table with the distinct fingerprints of the postings.
-    fn table(&mut self, number: usize, table: &Table, expected: Tally) -> Result<()> {
+    fn table(
+        &mut self,
+        number: usize,
+        table: &Table,
+        deltas: &[(F, Delta)],
+        expected: Tally,
+    ) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut tally = Tally::default();
-        let mut entries = Entries::<F>::new(&snapshot, number)?;
+        let mut entries = Entries::of_table(&snapshot, number, deltas)?;
         while let Some(entry) = entries.next()? {
             tally.add(table.permutation().invert(entry).to_bytes().as_ref());
             self.tick()?;
@@ -310,14 +324,14 @@ impl<F: Fingerprint> Check<'_, F> {
             "table {number}: {} fingerprints, the postings hold {}",
             tally.count, expected.count
         ));
-        self.name_entries(number, table)
+        self.name_entries(number, table, deltas)
     }
 
     /// Reports entries without a posting and fingerprints missing in the table.
-    fn name_entries(&mut self, number: usize, table: &Table) -> Result<()> {
+    fn name_entries(&mut self, number: usize, table: &Table, deltas: &[(F, Delta)]) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut postings = snapshot.sweep(Family::Postings)?;
-        let mut entries = Entries::<F>::new(&snapshot, number)?;
+        let mut entries = Entries::of_table(&snapshot, number, deltas)?;
         while let Some(entry) = entries.next()? {
             let fingerprint = table.permutation().invert(entry);
             postings.seek(fingerprint.to_bytes().as_ref());
@@ -336,7 +350,8 @@ impl<F: Fingerprint> Check<'_, F> {
             let (fingerprint, _) = keys::split_posting::<F>(key)?;
             if last != Some(fingerprint) {
                 last = Some(fingerprint);
-                if !self.holds(number, table, fingerprint)? {
+                let permuted = table.permutation().apply(fingerprint);
+                if !self.holds(number, permuted, deltas)? {
                     self.report
                         .problem(format!("table {number}: {} is missing", fingerprint.hex()));
                 }
@@ -346,9 +361,12 @@ impl<F: Fingerprint> Check<'_, F> {
         Ok(())
     }
 
-    fn holds(&self, number: usize, table: &Table, fingerprint: F) -> Result<bool> {
-        let permuted = table.permutation().apply(fingerprint);
-        self.reader.with_view(|view| super::search::holds(view, number, permuted))
+    /// Returns true if a table has a permuted fingerprint, by its delta entry or else in a run.
+    fn holds(&self, number: usize, permuted: F, deltas: &[(F, Delta)]) -> Result<bool> {
+        match deltas.binary_search_by_key(&permuted, |(entry, _)| *entry) {
+            Ok(at) => Ok(deltas.get(at).is_some_and(|(_, delta)| *delta == Delta::Added)),
+            Err(_) => self.reader.with_view(|view| is_in_run(view, number, permuted)),
+        }
     }
 }
 

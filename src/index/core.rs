@@ -8,7 +8,7 @@ use super::health::Events;
 use super::heavy::Skewed;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::plan::{Census, Costs, Plan, Schedule};
+use crate::plan::{Costs, Plan, Schedule};
 use crate::store::Store;
 use crate::store::codec::HeaderRecord;
 
@@ -149,7 +149,6 @@ impl std::fmt::Debug for Hook {
 struct Situation {
     distance: u32,
     magnitude: u32,
-    delta_entries: bool,
 }
 
 impl Core {
@@ -168,18 +167,13 @@ impl Core {
     }
 
     /// Returns the cheapest complete schedule, computed once per distance and magnitude.
-    pub(crate) fn schedule(
-        &self,
-        distance: u32,
-        entries: u64,
-        delta_entries: bool,
-    ) -> Arc<Schedule> {
+    pub(crate) fn schedule(&self, distance: u32, entries: u64) -> Arc<Schedule> {
         let magnitude = entries.checked_ilog2().map_or(0, |log| log + 1);
-        let situation = Situation { distance, magnitude, delta_entries };
+        let situation = Situation { distance, magnitude };
         let mut known = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
-        let schedule = known.entry(situation).or_insert_with(|| {
-            Arc::new(self.plan.schedule(distance, &Census { entries, delta_entries }, &self.costs))
-        });
+        let schedule = known
+            .entry(situation)
+            .or_insert_with(|| Arc::new(self.plan.schedule(distance, entries, &self.costs)));
         Arc::clone(schedule)
     }
 
@@ -189,9 +183,8 @@ impl Core {
         query: F,
         distance: u32,
         entries: u64,
-        delta_entries: bool,
     ) -> Arc<Schedule> {
-        let usual = self.schedule(distance, entries, delta_entries);
+        let usual = self.schedule(distance, entries);
         if self.skewed.is_empty() {
             return usual;
         }
@@ -211,11 +204,6 @@ impl Core {
         if (met as f64) * self.costs.candidate_ns < WORTH_PLANNING {
             return usual;
         }
-        Arc::new(self.plan.schedule_with(
-            distance,
-            &Census { entries, delta_entries },
-            &self.costs,
-            &extra,
-        ))
+        Arc::new(self.plan.schedule_with(distance, entries, &self.costs, &extra))
     }
 }

@@ -9,7 +9,7 @@ use crate::store::{Cursor, Family, Snapshot, run};
 pub(crate) struct Entries<'a, F> {
     table: usize,
     runs: Cursor<'a>,
-    deltas: Cursor<'a>,
+    deltas: Unread<'a, F>,
     /// Remaining members of the current run, last one first.
     members: Vec<F>,
     delta: Option<(F, Delta)>,
@@ -17,6 +17,32 @@ pub(crate) struct Entries<'a, F> {
     /// The last entry to return.
     end: F,
     counts: EntryCounts,
+}
+
+/// The delta entries that have not been read.
+enum Unread<'a, F> {
+    /// Of the first table, which stores them.
+    Stored(Cursor<'a>),
+    /// As another table orders them.
+    Held(std::slice::Iter<'a, (F, Delta)>),
+}
+
+impl<F: Fingerprint> Unread<'_, F> {
+    fn next(&mut self, table: usize) -> Result<Option<(F, Delta)>> {
+        match self {
+            Self::Held(deltas) => Ok(deltas.next().copied()),
+            Self::Stored(cursor) => {
+                let next = match cursor.entry()? {
+                    Some((key, value)) => keys::delta(key, value, table)?,
+                    None => None,
+                };
+                if next.is_some() {
+                    cursor.next();
+                }
+                Ok(next)
+            }
+        }
+    }
 }
 
 /// Number of runs and delta entries read.
@@ -27,20 +53,39 @@ pub(crate) struct EntryCounts {
 }
 
 impl<'a, F: Fingerprint> Entries<'a, F> {
-    pub(crate) fn new(snapshot: &'a Snapshot, table: usize) -> Result<Self> {
-        Self::within(snapshot, table, F::ZERO, F::ONES)
+    /// Iterates over the first table.
+    pub(crate) fn new(snapshot: &'a Snapshot) -> Result<Self> {
+        Self::within(snapshot, F::ZERO, F::ONES)
     }
 
-    /// Iterates over one of `2^bits` equal parts of the table, selected by its leading bits.
-    pub(crate) fn part(snapshot: &'a Snapshot, table: usize, part: u32, bits: u32) -> Result<Self> {
+    /// Iterates over one of `2^bits` equal parts of the first table, selected by its leading bits.
+    pub(crate) fn part(snapshot: &'a Snapshot, part: u32, bits: u32) -> Result<Self> {
         let mask = F::high_mask(bits);
         let first = (F::truncate(u128::from(part)) << (F::BITS - bits)) & mask;
-        Self::within(snapshot, table, first, first | !mask)
+        Self::within(snapshot, first, first | !mask)
     }
 
-    fn within(snapshot: &'a Snapshot, table: usize, first: F, end: F) -> Result<Self> {
-        let mut deltas = snapshot.sweep(Family::Table(table))?;
+    /// Iterates over any table, given all delta entries in its order.
+    pub(crate) fn of_table(
+        snapshot: &'a Snapshot,
+        table: usize,
+        deltas: &'a [(F, Delta)],
+    ) -> Result<Self> {
+        Self::merging(snapshot, table, Unread::Held(deltas.iter()), (F::ZERO, F::ONES))
+    }
+
+    fn within(snapshot: &'a Snapshot, first: F, end: F) -> Result<Self> {
+        let mut deltas = snapshot.sweep(Family::Table(0))?;
         deltas.seek(TableKey::new(Kind::Delta, first).as_ref());
+        Self::merging(snapshot, 0, Unread::Stored(deltas), (first, end))
+    }
+
+    fn merging(
+        snapshot: &'a Snapshot,
+        table: usize,
+        deltas: Unread<'a, F>,
+        (first, end): (F, F),
+    ) -> Result<Self> {
         let mut runs = snapshot.sweep(Family::Table(table))?;
         runs.seek(TableKey::new(Kind::Run, first).as_ref());
         let mut entries = Self {
@@ -115,14 +160,8 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
     }
 
     fn advance_delta(&mut self) -> Result<()> {
-        self.delta = match self.deltas.entry()? {
-            Some((key, value)) => keys::delta(key, value, self.table)?,
-            None => None,
-        };
-        if self.delta.is_some() {
-            self.counts.delta_entries += 1;
-            self.deltas.next();
-        }
+        self.delta = self.deltas.next(self.table)?;
+        self.counts.delta_entries += u64::from(self.delta.is_some());
         Ok(())
     }
 }

@@ -16,8 +16,8 @@ use crate::store::Pressure;
 pub struct Health {
     /// State of the background merge.
     pub merging: Merging,
-    /// Fingerprints added since the last complete merge, roughly. `None` if unknown after opening.
-    pub unmerged: Option<u64>,
+    /// Fingerprints added or removed since the last complete merge, roughly.
+    pub unmerged: u64,
     /// Whether RocksDB stops all writes until files are compacted.
     pub writes_stopped: bool,
     /// Bytes per second to which RocksDB limits writes, or 0 for no limit.

@@ -13,6 +13,7 @@ mod check;
 mod check_features;
 mod committer;
 mod core;
+mod deltas;
 mod documents;
 mod entries;
 mod fold;
@@ -44,7 +45,7 @@ pub use self::backup::{
 };
 pub use self::check::CheckReport;
 pub(crate) use self::check_features::Checker;
-use self::committer::{Builder, Committer, Unmerged};
+use self::committer::{Builder, Committer};
 use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
@@ -208,10 +209,13 @@ impl<F: Fingerprint> Index<F> {
         Self::over(store, plan, options)
     }
 
-    fn over(store: Store, plan: Plan, options: &IndexOptions) -> Result<Self> {
+    fn over(mut store: Store, plan: Plan, options: &IndexOptions) -> Result<Self> {
         let background = options.background_merge && !options.read_only;
         if options.low_priority_compaction && !options.read_only {
             store::lower_compactions()?;
+        }
+        if !options.read_only {
+            committer::gather::<F>(&mut store, plan.tables())?;
         }
         let core = Arc::new(Core::new(
             Header::of(store.header()),
@@ -220,11 +224,13 @@ impl<F: Fingerprint> Index<F> {
             options.events.clone(),
         ));
         let store = Arc::new(store);
-        let delta_entries = fold::any_delta_entry(&store)?;
-        let builder = if background { Builder::Background } else { Builder::Writers };
+        let builder = match (options.read_only, background) {
+            (true, _) => Builder::Search,
+            (false, true) => Builder::Background,
+            (false, false) => Builder::Writers,
+        };
         let budget = options.memory.max(store::MIN_MEMORY) / store::BESIDE_SHARE;
-        let unmerged = Unmerged::new(delta_entries, budget, builder, core.costs);
-        let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), unmerged);
+        let committer = Committer::open(Arc::clone(&store), Arc::clone(&core), builder, budget)?;
         let shared = Arc::new(Shared { store, core, committer, repacking: Mutex::default() });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::deltas::Deltas;
 use super::query::{Query, SearchPath, TableExplanation, Work};
 use super::reader::Reader;
-use super::search::{Found, Search, distinct};
+use super::search::{Found, OfQuery, Search, distinct};
+use super::sorted_sweep::compare_by_tables;
 use crate::error::{Error, Result};
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
+use crate::kernel;
 use crate::plan::{Schedule, probe_masks};
 use crate::store::{View, run};
 
@@ -29,8 +32,6 @@ const PARTS: usize = 4;
 pub(super) struct Asked<F> {
     pub(super) query: F,
     pub(super) distance: u32,
-    /// Whether to read delta entries. Without them, only runs are read.
-    pub(super) delta_entries: bool,
 }
 
 /// Returns how many threads to use for a search that takes `nanos` on one thread.
@@ -66,9 +67,11 @@ impl<F: Fingerprint> Reader<F> {
             return resident.find_one(fingerprint, distance);
         }
         let mut found = Vec::new();
-        let delta_entries = !self.unmerged().find(fingerprint, distance, &mut found)?;
-        let asked = Asked { query: fingerprint, distance, delta_entries };
-        let choice = self.choose(query, distance, delta_entries)?;
+        if !self.unmerged()?.find(fingerprint, distance, &mut found)? {
+            self.by_delta_entries(fingerprint, distance, &mut found)?;
+        }
+        let asked = Asked { query: fingerprint, distance };
+        let choice = self.choose(query, distance)?;
         let stored = match choice.path {
             SearchPath::Resident => return Err(not_resident()),
             SearchPath::Scan => self.by_scan(view, asked, work)?,
@@ -83,15 +86,33 @@ impl<F: Fingerprint> Reader<F> {
         Ok(distinct(found))
     }
 
-    /// Chooses the path of a search, given whether it reads delta entries.
-    pub(super) fn choose(
-        &self,
-        query: &Query<F>,
-        distance: u32,
-        delta_entries: bool,
-    ) -> Result<Choice> {
-        let fingerprint = query.fingerprint;
-        let schedule = self.core().schedule_for(fingerprint, distance, self.len(), delta_entries);
+    /// Compares a query with all delta entries, which memory could not hold.
+    fn by_delta_entries(&self, query: F, distance: u32, found: &mut Vec<Found<F>>) -> Result<()> {
+        Deltas::each_piece(self.snapshot(), self.plan().tables(), |piece| {
+            kernel::within(piece, query, distance, &mut |at, apart| {
+                found.extend(piece.get(at).map(|near| (apart, *near)));
+            });
+            Ok(())
+        })
+    }
+
+    /// Finds the unmerged fingerprints near each query, each with the query's number.
+    pub(super) fn unmerged_near(&self, queries: &[F], distance: u32) -> Result<Vec<OfQuery<F>>> {
+        if let Some(found) = self.unmerged()?.find_batch(queries, distance)? {
+            return Ok(found);
+        }
+        let mut found = Vec::new();
+        Deltas::each_piece(self.snapshot(), self.plan().tables(), |piece| {
+            let asked = (0..).zip(queries.iter().copied());
+            let hit = &mut |query, apart, near| found.push((query, (apart, near)));
+            compare_by_tables(piece, asked, distance, self.costs(), hit)
+        })?;
+        Ok(found)
+    }
+
+    /// Chooses the path of a search.
+    pub(super) fn choose(&self, query: &Query<F>, distance: u32) -> Result<Choice> {
+        let schedule = self.core().schedule_for(query.fingerprint, distance, self.len());
         let shared = |nanos| nanos / threads(nanos);
         let tables_nanos = shared(schedule.nanos());
         let scan_nanos = shared(self.core().costs.scan_nanos(self.len()));
@@ -163,7 +184,7 @@ impl<F: Fingerprint> Reader<F> {
         Ok(distinct(found))
     }
 
-    /// Compares the query with every entry of the first table.
+    /// Compares the query with every member of a run of the first table.
     pub(super) fn by_scan(
         &self,
         view: &mut View,
@@ -208,7 +229,6 @@ impl<F: Fingerprint> Reader<F> {
             tables: self.plan().tables(),
             query: asked.query,
             distance: asked.distance,
-            delta_entries: asked.delta_entries,
             skewed: &self.core().skewed,
             entries: self.len(),
             count_blocks: counting,

@@ -60,7 +60,7 @@ pub(super) fn find<F: Fingerprint>(
             members.clear();
             found
         };
-        let mut entries = Entries::part(reader.snapshot(), 0, part, PART_BITS)?;
+        let mut entries = Entries::part(reader.snapshot(), part, PART_BITS)?;
         let mut members = Vec::with_capacity(TOGETHER);
         while let Some(member) = entries.next()? {
             members.push(member);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::check_features::{Checker, features_of};
 use super::committer::Unmerged;
 use super::core::{Core, Header};
+use super::deltas::Deltas;
 use super::documents::Documents;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
 use super::resident::{self, Resident};
@@ -74,8 +75,11 @@ impl<F: Fingerprint> Reader<F> {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    pub(super) fn unmerged(&self) -> &Unmerged<F> {
-        &self.inner.unmerged
+    /// Returns what memory holds of the unmerged fingerprints. Reads them first, if it has to.
+    pub(super) fn unmerged(&self) -> Result<&Unmerged<F>> {
+        let unmerged = &self.inner.unmerged;
+        unmerged.read_once(|most| Deltas::some(self.snapshot(), self.plan().tables(), most))?;
+        Ok(unmerged)
     }
 
     pub(super) fn resident(&self) -> Option<&Resident<F>> {
@@ -89,11 +93,6 @@ impl<F: Fingerprint> Reader<F> {
 
     pub(super) fn core(&self) -> &Core {
         &self.inner.core
-    }
-
-    /// Returns false only if no delta entry adds a fingerprint.
-    pub(super) fn has_delta_entries(&self) -> bool {
-        !self.inner.unmerged.is_empty()
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -217,7 +216,7 @@ impl<F: Fingerprint> Reader<F> {
         let query = query.into();
         let distance = query.effective_distance(self.inner.core.header.distance)?;
         // The search may find skewed prefixes. Report what was expected before it.
-        let choice = self.choose(&query, distance, !self.unmerged().suffice())?;
+        let choice = self.choose(&query, distance)?;
         let mut work = Work { count_blocks: true, ..Work::default() };
         let start = Instant::now();
         let (found, of_documents) = self.with_view(|view| {

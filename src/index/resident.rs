@@ -70,7 +70,7 @@ impl<F: Fingerprint> Resident<F> {
     ) -> Result<Option<Self>> {
         let mut members: Vec<F> = Vec::new();
         if let Some(table) = plan.tables().first() {
-            let mut entries = Entries::new(snapshot, 0)?;
+            let mut entries = Entries::new(snapshot)?;
             while let Some(permuted) = entries.next()? {
                 members.push(permuted);
                 if members.len().is_multiple_of(1 << 20)

@@ -10,11 +10,14 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Table, expected_candidates};
-use crate::store::keys::{self, Delta, Kind, TableKey};
+use crate::store::keys::{self, Kind, TableKey};
 use crate::store::{Cursor, View, counting_reads, run};
 
 /// A stored fingerprint with its distance from the query.
 pub(crate) type Found<F> = (u32, F);
+
+/// What was found for one of several queries, with the query's number.
+pub(crate) type OfQuery<F> = (u32, Found<F>);
 
 /// One search in one snapshot.
 pub(crate) struct Search<'a, F> {
@@ -22,8 +25,6 @@ pub(crate) struct Search<'a, F> {
     pub(crate) tables: &'a [Table],
     pub(crate) query: F,
     pub(crate) distance: u32,
-    /// Whether to read delta entries. Without them, only runs are read.
-    pub(crate) delta_entries: bool,
     /// Records skewed prefixes.
     pub(crate) skewed: &'a Skewed,
     /// Number of fingerprints in the snapshot, roughly.
@@ -45,11 +46,11 @@ impl<F: Fingerprint> Search<'_, F> {
         let bits = plan.prefix_bits();
         let prefix = F::high_mask(bits);
         let (skewed, expected) = (self.skewed, expected_candidates(bits, self.entries));
-        self.read(table, members, found, |probe, cursor, delta_entries| {
+        self.read(table, members, found, |probe, cursor| {
             for mask in masks {
                 let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
                 let before = probe.counts.candidates;
-                probe.range(cursor, low, low | !prefix, delta_entries)?;
+                probe.range(cursor, low, low | !prefix)?;
                 let met = probe.counts.candidates - before;
                 skewed.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
             }
@@ -64,9 +65,7 @@ impl<F: Fingerprint> Search<'_, F> {
         high: F,
         found: &mut Vec<Found<F>>,
     ) -> Result<TableExplanation> {
-        self.read(0, &mut Vec::new(), found, |probe, cursor, delta_entries| {
-            probe.range(cursor, low, high, delta_entries)
-        })
+        self.read(0, &mut Vec::new(), found, |probe, cursor| probe.range(cursor, low, high))
     }
 
     /// Reads a table. Results are permuted back and may contain duplicates.
@@ -75,7 +74,7 @@ impl<F: Fingerprint> Search<'_, F> {
         table: usize,
         members: &mut Vec<F>,
         found: &mut Vec<Found<F>>,
-        body: impl FnOnce(&mut Probe<'_, F>, &mut Cursor<'_>, bool) -> Result<()>,
+        body: impl FnOnce(&mut Probe<'_, F>, &mut Cursor<'_>) -> Result<()>,
     ) -> Result<TableExplanation> {
         let permutation = self.tables.get(table).ok_or_else(no_table)?.permutation();
         let mut counts = TableExplanation::default();
@@ -88,7 +87,7 @@ impl<F: Fingerprint> Search<'_, F> {
             found,
             counts: &mut counts,
         };
-        let read = || self.view.table(table, |cursor| body(&mut probe, cursor, self.delta_entries));
+        let read = || self.view.table(table, |cursor| body(&mut probe, cursor));
         if self.count_blocks {
             let (done, blocks) = counting_reads(read);
             done?;
@@ -107,7 +106,7 @@ fn no_table() -> Error {
     Error::corrupt("meta", "plan lacks a table")
 }
 
-/// Removes duplicates: several tables, or a run and a delta entry, may report one fingerprint.
+/// Removes duplicates: several tables, or a run and memory, may report one fingerprint.
 pub(super) fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
     found.sort_unstable();
     found.dedup();
@@ -125,23 +124,12 @@ struct Probe<'a, F> {
 }
 
 impl<F: Fingerprint> Probe<'_, F> {
-    /// Compares with every entry from `low` to `high`, both included.
+    /// Compares with every run that has members from `low` to `high`, both included.
     ///
     /// The bounds are explicit because prefixes are not whole bytes, and no key follows the highest
     /// range.
-    fn range(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        low: F,
-        high: F,
-        delta_entries: bool,
-    ) -> Result<()> {
+    fn range(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
         self.counts.ranges += 1;
-        self.runs(cursor, low, high)?;
-        if delta_entries { self.delta_entries(cursor, low, high) } else { Ok(()) }
-    }
-
-    fn runs(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
         cursor.seek(TableKey::new(Kind::Run, low).as_ref());
         while let Some((key, value)) = cursor.entry()? {
             let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)? else { break };
@@ -153,28 +141,6 @@ impl<F: Fingerprint> Probe<'_, F> {
             }
             cursor.next();
         }
-        Ok(())
-    }
-
-    fn delta_entries(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
-        self.members.clear();
-        cursor.seek(TableKey::new(Kind::Delta, low).as_ref());
-        while let Some((key, value)) = cursor.entry()? {
-            match keys::delta::<F>(key, value, self.table)? {
-                Some((entry, delta)) if entry <= high => {
-                    if delta == Delta::Added {
-                        self.members.push(entry);
-                    }
-                }
-                _ => break,
-            }
-            if self.members.len() == run::RUN_MEMBERS {
-                self.compare();
-                self.members.clear();
-            }
-            cursor.next();
-        }
-        self.compare();
         Ok(())
     }
 
@@ -197,39 +163,18 @@ pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
     }
 }
 
-/// Decodes the run that contains a permuted fingerprint, or would contain it.
-///
-/// Returns the run's key, its last member, and `members` with the last one first. Returns `None` if
-/// the fingerprint is behind the last run.
-fn run_at<F: Fingerprint>(
+/// Returns true if a run of a table has a permuted fingerprint.
+pub(super) fn is_in_run<F: Fingerprint>(
     view: &mut View,
     table: usize,
     permuted: F,
-    members: &mut Vec<F>,
-) -> Result<Option<F>> {
+) -> Result<bool> {
     view.table(table, |cursor| {
         cursor.seek(TableKey::new(Kind::Run, permuted).as_ref());
-        let Some((key, value)) = cursor.entry()? else { return Ok(None) };
-        let Some(last) = keys::permuted::<F>(key, Kind::Run, table)? else { return Ok(None) };
-        run::decode(last, value, table, members)?;
-        Ok(Some(last))
+        let Some((key, value)) = cursor.entry()? else { return Ok(false) };
+        let Some(last) = keys::permuted::<F>(key, Kind::Run, table)? else { return Ok(false) };
+        let mut members = Vec::new();
+        run::decode(last, value, table, &mut members)?;
+        Ok(members.contains(&permuted))
     })
-}
-
-/// Returns true if a table has a permuted fingerprint, by its delta entry or else in a run.
-pub(crate) fn holds<F: Fingerprint>(view: &mut View, table: usize, permuted: F) -> Result<bool> {
-    let key = TableKey::new(Kind::Delta, permuted);
-    let delta = view.table(table, |cursor| {
-        cursor.seek(key.as_ref());
-        match cursor.entry()? {
-            Some((found, value)) if found == key.as_ref() => Delta::of(value, table).map(Some),
-            _ => Ok(None),
-        }
-    })?;
-    if let Some(delta) = delta {
-        return Ok(delta == Delta::Added);
-    }
-    let mut members = Vec::new();
-    run_at(view, table, permuted, &mut members)?;
-    Ok(members.contains(&permuted))
 }

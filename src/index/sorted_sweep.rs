@@ -12,21 +12,21 @@ use rayon::prelude::*;
 use super::batch::assign;
 use super::core::Core;
 use super::reader::Reader;
-use super::search::{Found, flip};
+use super::search::{Found, OfQuery, flip};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Costs, Schedule, Table, probe_masks};
 use crate::resident::ResidentTables;
-use crate::store::keys::{self, Delta, Kind, TableKey};
+use crate::store::keys::{self, Kind, TableKey};
 use crate::store::{Cursor, Family, run};
 
 /// Ranges sorted together.
 const RANGES: u64 = 1 << 22;
 /// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 1 << 12;
-/// Comparisons within one prefix above which tables over its members are cheaper.
-const QUADRATIC: usize = 1 << 28;
+/// Comparisons above which tables over the members of a prefix are cheaper.
+pub(super) const QUADRATIC: usize = 1 << 28;
 /// Members of one prefix that a thread holds at a time, plus at most one run.
 const PIECE: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
@@ -65,6 +65,7 @@ pub(super) fn find<F: Fingerprint>(
             let Some(radius) = *radius else { continue };
             hits.extend(of_table(reader, (number, table, radius), queries, distance)?);
         }
+        hits.extend(reader.unmerged_near(queries, distance)?);
         found.extend(assign(hits, queries.len()));
     }
     Ok(found)
@@ -96,16 +97,15 @@ fn of_table<F: Fingerprint>(
     (number, table, radius): (usize, &Table, u32),
     queries: &[F],
     distance: u32,
-) -> Result<Vec<(u32, Found<F>)>> {
+) -> Result<Vec<OfQuery<F>>> {
     let prefix = F::high_mask(table.prefix_bits());
     let (permuted, targets) = targets(table, radius, queries);
     let dense = targets.len() as u64 > reader.len() / run::RUN_MEMBERS as u64;
     let parts = targets.par_chunks(TOGETHER).map(|targets| {
-        let cursor = || reader.snapshot().probe(Family::Table(number), 0);
-        let delta_entries = if reader.has_delta_entries() { Some(cursor()?) } else { None };
+        let cursor = reader.snapshot().probe(Family::Table(number), 0)?;
         let (members, last) = (Vec::new(), None);
-        let runs = Runs { cursor: cursor()?, table: number, dense, members, last };
-        let mut sweep = Sweep { runs, delta_entries, table: number, piece: Vec::new() };
+        let runs = Runs { cursor, table: number, dense, members, last };
+        let mut sweep = Sweep { runs, piece: Vec::new() };
         let mut hits = Vec::new();
         for alike in targets.chunk_by(|a, b| a.0 == b.0) {
             let (low, _) = alike[0];
@@ -152,8 +152,6 @@ pub(super) fn compare_by_tables<F: Fingerprint>(
 /// One thread's pass through a table, in ascending order of prefixes.
 struct Sweep<'a, F> {
     runs: Runs<'a, F>,
-    delta_entries: Option<Cursor<'a>>,
-    table: usize,
     /// Members of the current range, unordered.
     piece: Vec<F>,
 }
@@ -166,7 +164,7 @@ impl<F: Fingerprint> Sweep<'_, F> {
         high: F,
         visit: &mut impl FnMut(&mut Vec<F>) -> Result<()>,
     ) -> Result<()> {
-        let Self { runs, delta_entries, table, piece } = self;
+        let Self { runs, piece } = self;
         let mut pass = |piece: &mut Vec<F>, least: usize| {
             if piece.len() >= least {
                 visit(piece)?;
@@ -179,21 +177,6 @@ impl<F: Fingerprint> Sweep<'_, F> {
             piece.extend(members);
             pass(piece, PIECE)
         })?;
-        if let Some(cursor) = delta_entries {
-            cursor.seek(TableKey::new(Kind::Delta, low).as_ref());
-            while let Some((key, value)) = cursor.entry()? {
-                match keys::delta::<F>(key, value, *table)? {
-                    Some((entry, delta)) if entry <= high => {
-                        if delta == Delta::Added {
-                            piece.push(entry);
-                        }
-                    }
-                    _ => break,
-                }
-                pass(piece, PIECE)?;
-                cursor.next();
-            }
-        }
         pass(piece, 1)
     }
 }
@@ -256,18 +239,14 @@ mod tests {
     fn a_crowded_prefix_is_read_in_pieces() {
         let directory = tempfile::tempdir().unwrap();
         let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
-        for (part, fold) in [(0_u64..3000, true), (3000..5000, false)] {
-            let documents: Vec<_> = part.map(|at| (at.to_be_bytes(), at)).collect();
-            index.insert_batch(&documents, Durability::Buffered).unwrap();
-            if fold {
-                index.merge(&()).unwrap();
-            }
-        }
+        let documents: Vec<_> = (0_u64..5000).map(|at| (at.to_be_bytes(), at)).collect();
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        index.merge(&()).unwrap();
         let reader = index.reader().unwrap();
-        let cursor = || reader.snapshot().probe(Family::Table(0), 0).unwrap();
+        let cursor = reader.snapshot().probe(Family::Table(0), 0).unwrap();
         let (members, last) = (Vec::new(), None);
-        let runs = Runs { cursor: cursor(), table: 0, dense: false, members, last };
-        let mut sweep = Sweep { runs, delta_entries: Some(cursor()), table: 0, piece: Vec::new() };
+        let runs = Runs { cursor, table: 0, dense: false, members, last };
+        let mut sweep = Sweep { runs, piece: Vec::new() };
         let mut read = Vec::new();
         sweep
             .read(0, 0xffff, &mut |piece: &mut Vec<u64>| {

@@ -1,6 +1,7 @@
 //! Statistics: counts the content of an index and the bytes of each part.
 
 use super::Index;
+use super::deltas::Deltas;
 use super::entries::Entries;
 use super::reader::Reader;
 use super::shape::{Alike, Ones, Sizes};
@@ -35,7 +36,7 @@ pub struct Stats {
     pub documents: u64,
     /// Number of distinct fingerprints.
     pub fingerprints: u64,
-    /// Number of delta entries of the first table.
+    /// Number of delta entries, which apply to all tables.
     pub delta_entries: u64,
     /// Number of runs of the first table.
     pub runs: u64,
@@ -82,7 +83,7 @@ pub struct Stats {
 pub struct TableStats {
     /// Length of the table's prefix in bits.
     pub prefix_bits: u32,
-    /// Number of delta entries.
+    /// Number of delta entries, the same in every table.
     pub delta_entries: u64,
     /// Number of runs.
     pub runs: u64,
@@ -115,11 +116,13 @@ impl<F: Fingerprint> Index<F> {
         let mut tables = Vec::new();
         let mut fingerprints = 0;
         let mut ones = Ones::new(F::BITS);
+        let deltas = Deltas::of(reader.snapshot(), self.plan().tables())?;
         progress.begin("counting", Some(reader.len() * store.tables() as u64));
         for (number, table) in self.plan().tables().iter().enumerate() {
             progress::check(progress)?;
-            let mut entries = Entries::<F>::new(reader.snapshot(), number)?;
             let (permutation, prefix) = (table.permutation(), F::high_mask(table.prefix_bits()));
+            let deltas = deltas.permuted(permutation);
+            let mut entries = Entries::<F>::of_table(reader.snapshot(), number, &deltas)?;
             let mut prefixes = Alike::new();
             fingerprints = 0;
             while let Some(entry) = entries.next()? {

@@ -1,7 +1,7 @@
 //! Writing: inserts, replacements and removals become one atomic batch over all families.
 //!
-//! Tables are written without reading them: a new fingerprint, and one that loses its last document,
-//! becomes a delta entry, which overrides the runs until a merge takes it in.
+//! Tables are not read: a new fingerprint, and one that loses its last document, becomes a delta entry
+//! in the first table, which overrides the runs of all tables until a merge takes it in.
 
 use std::collections::{HashMap, HashSet};
 
@@ -219,6 +219,7 @@ impl<F: Fingerprint> Shared<F> {
     ) -> Result<Outcome> {
         let (ready, outcome) = self.prepare(turn, self.store.batch()?, changes)?;
         ready.commit()?;
+        self.merge_for_writers();
         Ok(outcome)
     }
 
@@ -298,15 +299,14 @@ impl<F: Fingerprint> Shared<F> {
         added.sort_unstable();
         added.dedup();
         let orphans = self.orphans(&added, dropped)?;
-        let mut permuted: Vec<(F, Delta)> = Vec::with_capacity(added.len() + orphans.len());
-        for (number, table) in self.core.plan.tables().iter().enumerate() {
+        if let Some(table) = self.core.plan.tables().first() {
             let permute = |f: &F| table.permutation().apply(*f);
-            permuted.clear();
-            permuted.extend(added.iter().map(|f| (permute(f), Delta::Added)));
-            permuted.extend(orphans.iter().map(|f| (permute(f), Delta::Removed)));
-            permuted.sort_unstable_by_key(|(entry, _)| *entry);
-            for (entry, delta) in &permuted {
-                batch.put_delta(number, *entry, *delta)?;
+            let added = added.iter().map(|f| (permute(f), Delta::Added));
+            let removed = orphans.iter().map(|f| (permute(f), Delta::Removed));
+            let mut entries: Vec<(F, Delta)> = added.chain(removed).collect();
+            entries.sort_unstable_by_key(|(entry, _)| *entry);
+            for (entry, delta) in &entries {
+                batch.put_delta(0, *entry, *delta)?;
             }
         }
         Ok((added, orphans))

@@ -9,25 +9,6 @@ use crate::error::{Error, Result};
 /// The number of entries for which [`Costs::seek_ns`] is the cost of a seek.
 pub(crate) const SEEK_ENTRIES: u64 = 1_000_000;
 
-/// What the cost of a search needs to know about the stored set.
-///
-/// ```
-/// use hamdex::plan::Plan;
-/// use hamdex::plan::{Census, Costs};
-///
-/// let census = Census { entries: 10_000_000, delta_entries: false };
-/// let schedule = Plan::named("4", 64)?.schedule(3, &census, &Costs::default());
-/// assert_eq!(schedule.probes(), 4);
-/// # Ok::<(), hamdex::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Census {
-    /// Distinct fingerprints in each table.
-    pub entries: u64,
-    /// Whether there are delta entries, which cost a second seek per probe.
-    pub delta_entries: bool,
-}
-
 /// Costs of the steps of searches and joins, in nanoseconds.
 ///
 /// The defaults suit a two-core server with all tables in the page cache.
@@ -143,12 +124,11 @@ impl Costs {
     }
 
     /// Returns the expected time of one probe, in nanoseconds.
-    pub(super) fn probe_nanos(&self, prefix_bits: u32, census: &Census) -> f64 {
-        let seeks = if census.delta_entries { 2.0 } else { 1.0 };
+    pub(super) fn probe_nanos(&self, prefix_bits: u32, entries: u64) -> f64 {
         // A range starts and ends within a run, which adds one run to decode.
-        let shared = f64::from(self.run_entries).min(census.entries as f64);
-        let decoded = expected_candidates(prefix_bits, census.entries) + shared;
-        seeks * self.seek_nanos(census.entries) + decoded * self.candidate_ns
+        let shared = f64::from(self.run_entries).min(entries as f64);
+        let decoded = expected_candidates(prefix_bits, entries) + shared;
+        self.seek_nanos(entries) + decoded * self.candidate_ns
     }
 }
 

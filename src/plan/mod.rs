@@ -24,7 +24,7 @@ use cover::Cover;
 use layout::Level;
 
 pub use crate::bits::Segment;
-pub use cost::{Census, Costs};
+pub use cost::Costs;
 pub use cover::defeat;
 pub use permutation::Permutation;
 pub use probe::{ProbeMasks, probe_masks};

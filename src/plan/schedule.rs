@@ -4,7 +4,7 @@
 //! everything within k if (r₁+1) + … + (rₘ+1) >= k+1 (the general pigeonhole; Qin et al., *GPH*,
 //! ICDE 2018). Tables with overlapping leads need smaller radii, and the proof finds how small.
 
-use super::cost::{Census, Costs, expected_candidates};
+use super::cost::{Costs, expected_candidates};
 use super::{MAX_TABLES, Plan};
 use crate::bits::{self, ball};
 
@@ -16,14 +16,12 @@ const WORK: u32 = 16_000;
 /// Returned by [`Plan::schedule`].
 ///
 /// ```
-/// use hamdex::plan::Plan;
-/// use hamdex::plan::{Census, Costs};
+/// use hamdex::plan::{Costs, Plan};
 ///
-/// let census = Census { entries: 1_000_000, delta_entries: false };
 /// let costs = Costs::default();
-/// let schedule = Plan::named("4", 64)?.schedule(3, &census, &costs);
+/// let schedule = Plan::named("4", 64)?.schedule(3, 1_000_000, &costs);
 /// assert_eq!(schedule.radii(), [Some(0); 4]);
-/// assert!(schedule.nanos() < costs.scan_nanos(census.entries));
+/// assert!(schedule.nanos() < costs.scan_nanos(1_000_000));
 /// assert_eq!(schedule.probes(), 4);
 /// assert!(schedule.candidates() < 100.0);
 /// # Ok::<(), hamdex::Error>(())
@@ -65,23 +63,22 @@ impl Schedule {
 impl Plan {
     /// Returns the cheapest complete schedule found for a distance.
     ///
-    /// Every schedule is proved to find all matches within `distance`, for any distance. Radii stay
+    /// `entries` is the number of distinct fingerprints in each table. Every schedule is proved to
+    /// find all matches within `distance`, for any distance. Radii stay
     /// within a fixed radius if it suffices. Takes about ten microseconds with few tables and a
     /// millisecond with many, so reuse the result.
     ///
     /// ```
-    /// use hamdex::plan::Plan;
-    /// use hamdex::plan::{Census, Costs};
+    /// use hamdex::plan::{Costs, Plan};
     ///
     /// let plan = Plan::uniform(64, 4, 1)?;
-    /// let census = Census { entries: 10_000_000, delta_entries: false };
-    /// let schedule = plan.schedule(6, &census, &Costs::default());
+    /// let schedule = plan.schedule(6, 10_000_000, &Costs::default());
     /// assert_eq!(schedule.radii(), [Some(1), Some(1), Some(1), Some(0)]);
     /// assert_eq!(schedule.probes(), 17 + 17 + 17 + 1);
     /// # Ok::<(), hamdex::Error>(())
     /// ```
-    pub fn schedule(&self, distance: u32, census: &Census, costs: &Costs) -> Schedule {
-        self.schedule_with(distance, census, costs, &|_, _| 0)
+    pub fn schedule(&self, distance: u32, entries: u64, costs: &Costs) -> Schedule {
+        self.schedule_with(distance, entries, costs, &|_, _| 0)
     }
 
     /// [`Plan::schedule`] for a query with skewed prefixes.
@@ -90,11 +87,11 @@ impl Plan {
     pub(crate) fn schedule_with(
         &self,
         distance: u32,
-        census: &Census,
+        entries: u64,
         costs: &Costs,
         extra: &dyn Fn(usize, u32) -> u64,
     ) -> Schedule {
-        let mut planner = Planner::new(self, distance, census, costs, extra);
+        let mut planner = Planner::new(self, distance, entries, costs, extra);
         planner.consider_disjoint_tables();
         planner.consider_overlapping_tables();
         planner.finish()
@@ -127,7 +124,7 @@ impl<'a> Planner<'a> {
     fn new(
         plan: &'a Plan,
         distance: u32,
-        census: &Census,
+        entries: u64,
         costs: &Costs,
         extra: &'a dyn Fn(usize, u32) -> u64,
     ) -> Self {
@@ -141,8 +138,8 @@ impl<'a> Planner<'a> {
         Self {
             plan,
             distance,
-            entries: census.entries,
-            probe_nanos: tables.map(|t| costs.probe_nanos(t.prefix_bits(), census)).collect(),
+            entries,
+            probe_nanos: tables.map(|t| costs.probe_nanos(t.prefix_bits(), entries)).collect(),
             candidate_ns: costs.candidate_ns,
             extra,
             limit,

@@ -2,7 +2,7 @@
 
 use super::cost::expected_candidates;
 use super::layout::{self, Level};
-use super::{Census, Costs, MAX_TABLES, Plan, check_bits, check_distance, parse};
+use super::{Costs, MAX_TABLES, Plan, check_bits, check_distance, parse};
 use crate::bits::binomial;
 use crate::error::{Error, Result};
 
@@ -90,8 +90,7 @@ pub fn survey(bits: u32, distance: u32, count: u64, costs: &Costs) -> Vec<PlanRe
 }
 
 fn report(plan: &Plan, distance: u32, count: u64, costs: &Costs) -> PlanReport {
-    let census = Census { entries: count, delta_entries: false };
-    let schedule = plan.schedule(distance, &census, costs);
+    let schedule = plan.schedule(distance, count, costs);
     let prefixes = || plan.tables.iter().map(super::Table::prefix_bits);
     let (prefix_min, prefix_max) = (prefixes().min(), prefixes().max());
     let (prefix_min, prefix_max) =

@@ -25,8 +25,7 @@ fn finds<F: Fingerprint>(plan: &Plan, radii: &[Option<u32>], flips: F) -> bool {
 }
 
 fn radii(plan: &Plan, distance: u32) -> Vec<Option<u32>> {
-    let census = Census { entries: 1_000_000, delta_entries: false };
-    plan.schedule(distance, &census, &Costs::default()).radii().to_vec()
+    plan.schedule(distance, 1_000_000, &Costs::default()).radii().to_vec()
 }
 
 fn every_plan(bits: u32) -> Vec<Plan> {

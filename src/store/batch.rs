@@ -54,6 +54,13 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// States another format, as an earlier version would.
+    #[cfg(test)]
+    pub(crate) fn put_format(&mut self, format: u32) {
+        let header = super::codec::HeaderRecord { format, ..self.store.header.clone() };
+        self.put_meta(super::HEADER, &codec::encode(super::HEADER, &header));
+    }
+
     /// Counts documents in a lane that no concurrent batch uses.
     #[expect(clippy::indexing_slicing, reason = "the committer has as many lanes as keys")]
     pub(crate) fn put_lane(&mut self, lane: usize, added: u64) {
@@ -120,6 +127,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
+    /// Stages a delta entry. All of format 3 are in the first table.
     pub(crate) fn put_delta<F: Fingerprint>(
         &mut self,
         table: usize,
@@ -128,6 +136,14 @@ impl<'a> Batch<'a> {
     ) -> Result<()> {
         let family = self.table(table)?;
         self.writes.put_cf(family, TableKey::new(Kind::Delta, permuted), delta.value());
+        Ok(())
+    }
+
+    /// Deletes all delta entries of a table.
+    pub(super) fn delete_deltas(&mut self, table: usize) -> Result<()> {
+        let family = self.table(table)?;
+        let (from, to) = ([Kind::Delta as u8], TableKey::end(Kind::Delta));
+        self.writes.delete_range_cf(family, from, to);
         Ok(())
     }
 

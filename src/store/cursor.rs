@@ -321,8 +321,8 @@ mod tests {
         }
         let snapshot = Arc::clone(index.reader().unwrap().snapshot());
         let skipped = || PerfContext::default().metric(PerfMetric::BloomSstMissCount);
-        let tables = (0..snapshot.store().tables()).map(|table| (Family::Table(table), 1));
-        for (family, prefix_bytes) in tables.chain([(Family::Postings, 4)]) {
+        // Later tables have no delta entries, so all their files have the one prefix.
+        for (family, prefix_bytes) in [(Family::Table(0), 1), (Family::Postings, 4)] {
             let all = rest(&mut snapshot.sweep(family).unwrap(), &[]);
             assert!(all.len() > 100, "{family}: {}", all.len());
             let mut pass = snapshot.pass(family).unwrap();

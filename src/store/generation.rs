@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::codec::{HeaderRecord, State};
 use super::overlay::Packs;
-use super::{Cursor, FORMAT, HEADER, PACKED_FORMAT, Store, codec, cursor, engine_error};
+use super::{Cursor, FORMAT, HEADER, PACKED_FORMAT, Store, codec, cursor, engine_error, has_packs};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -52,7 +52,7 @@ impl Family {
 
     /// Returns the packs beneath a family in an index with a header.
     pub(super) fn packs(self, header: &HeaderRecord) -> Option<Self> {
-        self.beneath().filter(|_| header.format >= PACKED_FORMAT)
+        self.beneath().filter(|_| has_packs(header.format))
     }
 
     /// Returns the packs that may be beneath a family.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::codec::{self, HeaderRecord};
 use super::opening::no_index;
-use super::{Db, FORMAT, Family, HEADER, MAGIC, PACKED_FORMAT, engine_error};
+use super::{Db, FIRST_FORMAT, Family, HEADER, MAGIC, PACKED_FORMAT, engine_error};
 use crate::error::{Error, Result};
 
 /// Reads the header of an open database.
@@ -29,7 +29,7 @@ pub(super) fn read_header(db: &Db, path: &Path) -> Result<HeaderRecord> {
 pub(crate) fn decode_header(bytes: &[u8]) -> Result<HeaderRecord> {
     // The version is stored in front of everything that another version may lay out differently.
     if let Some(stored) = codec::format_version(bytes, MAGIC)
-        && !(FORMAT..=PACKED_FORMAT).contains(&stored)
+        && !(FIRST_FORMAT..=PACKED_FORMAT).contains(&stored)
     {
         return Err(Error::FormatVersion { stored, supported: PACKED_FORMAT });
     }
@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn a_later_format_is_refused_by_number_whatever_follows_it() {
         let later = changed(|bytes| {
-            bytes.splice(6.., [0, 0, 0, 3]);
+            bytes.splice(6.., [0, 0, 0, 5]);
             bytes.extend_from_slice(b"laid out in another way");
         });
         let found = refusals(&later);
         assert_eq!(found.len(), 4);
         for error in found {
-            assert!(matches!(error, Error::FormatVersion { stored: 3, supported: 2 }), "{error}");
+            assert!(matches!(error, Error::FormatVersion { stored: 5, supported: 4 }), "{error}");
         }
     }
 }

@@ -77,10 +77,18 @@ use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 3;
 
 /// Version of an index that has packs.
-pub(crate) const PACKED_FORMAT: u32 = 2;
+pub(crate) const PACKED_FORMAT: u32 = 4;
+
+/// The first version, in which every table has its delta entries. With packs it is 2.
+pub(crate) const FIRST_FORMAT: u32 = 1;
+
+/// Returns true if an index of this format has packs.
+fn has_packs(format: u32) -> bool {
+    format.is_multiple_of(2)
+}
 
 const MAGIC: [u8; 6] = *b"hamdex";
 const HEADER: &[u8] = b"header";
@@ -271,6 +279,25 @@ impl Store {
         }
         let detail = format!("ends at change {found}, but {sequence} were copied");
         Err(Error::corrupt("log", detail))
+    }
+
+    /// Returns how many tables, from the first on, may have delta entries.
+    pub(crate) fn tables_with_deltas(&self) -> usize {
+        if self.header.format < FORMAT { self.tables } else { 1 }
+    }
+
+    /// Drops the delta entries of later tables, and states the format in which they have none.
+    pub(crate) fn drop_later_deltas(&mut self) -> Result<()> {
+        let format = if has_packs(self.header.format) { PACKED_FORMAT } else { FORMAT };
+        let header = HeaderRecord { format, ..self.header.clone() };
+        let mut batch = self.batch()?;
+        batch.put_meta(HEADER, &codec::encode(HEADER, &header));
+        for table in 1..self.tables {
+            batch.delete_deltas(table)?;
+        }
+        batch.commit()?;
+        self.header = header;
+        Ok(())
     }
 
     /// Reads the counts that every batch updates.

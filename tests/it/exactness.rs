@@ -3,7 +3,7 @@
 //! And joins of an index return the same results with much, little and no memory.
 
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::plan::{Census, Costs};
+use hamdex::plan::Costs;
 use hamdex::verify::DuplicateRule;
 use hamdex::{Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath, join};
 
@@ -24,11 +24,10 @@ fn assert_exact<F: Fingerprint>(
 ) -> Result<()> {
     let reader = index.reader()?;
     assert_eq!(reader.len(), model.len() as u64, "{context}");
-    let census = Census { entries: reader.len(), delta_entries: true };
     let mut batch = Vec::new();
     let mut expected = Vec::new();
     for distance in 0..=F::MAX_DISTANCE {
-        let schedule = index.plan().schedule(distance, &census, &Costs::default());
+        let schedule = index.plan().schedule(distance, reader.len(), &Costs::default());
         let by_tables = schedule.probes() <= MOST_PROBES;
         let paths = [SearchPath::Scan, SearchPath::Auto]
             .into_iter()

@@ -79,8 +79,12 @@ fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Res
     assert_eq!((header.format, header.bits, header.distance), (1, 128, 6));
     assert_eq!((header.plan.as_str(), header.pipeline.as_str()), ("4", ""));
     let mut model = numbers_left();
-    assert_holds(&Index::<u128>::open_read_only(&path)?, &model, "read only");
+    let reading = Index::<u128>::open_read_only(&path)?;
+    assert_holds(&reading, &model, "read only");
+    let entries = reading.stats(&())?.delta_entries;
+    assert!(entries > 0, "every table has its delta entries");
     let index = Index::<u128>::open(&path)?;
+    assert_eq!((index.header().format, index.stats(&())?.delta_entries), (3, entries));
     assert_holds(&index, &model, "as it was stored");
     for query in model.values().step_by(7) {
         for distance in [0, 6, 20] {

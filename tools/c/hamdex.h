@@ -428,7 +428,7 @@ typedef struct hamdex_stats {
      */
     uint64_t fingerprints;
     /**
-     * Delta entries of the first table.
+     * Delta entries, which apply to all tables.
      */
     uint64_t singles;
     /**

@@ -1,145 +1,105 @@
 //! Folds: merges delta entries into runs while others search and write.
 //!
-//! A merge does not change the set of a table, but it deletes the delta entries that it has read. A
-//! write conflicts if it has replaced one of them since by its opposite: a removal that of an added
-//! fingerprint, an insert that of a removed one. So writes are recorded while a step reads, and the
-//! step leaves out the runs that they affect. Inserts of fingerprints that a step adds itself may
-//! reach the log before or after it.
+//! A pass reads the delta entries of a snapshot, merges them into the runs of one table after the
+//! other, in steps, and deletes them last. Until then they override the runs, so the set of a table
+//! is the same at any moment. Only merges create or cut runs, and only one step runs at a time, so a
+//! step conflicts with nobody.
 //!
-//! A pass walks all tables once. Only merges create or cut runs, and only one step runs at a time,
-//! so the part of a table behind a pass stays merged.
+//! The deletion conflicts with a write that has replaced an entry since. So writes are recorded
+//! during a pass, and entries of what they changed stay for the next one.
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
-use super::Committer;
 use super::unmerged::Epoch;
+use super::{Committer, Turn};
 use crate::error::Result;
-use crate::exclusion::Held;
+use crate::exclusion::{self, Held};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::plan::Permutation;
-use crate::store::keys::Kind;
+use crate::index::deltas::Deltas;
+use crate::plan::Table;
+use crate::store::keys::{Delta, Kind};
 use crate::store::{Batch, Snapshot};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Added to the count if the index had delta entries when opened, whose number is unknown.
-const UNKNOWN: u64 = u64::MAX / 2;
+/// Delta entries deleted in one batch.
+const DELETED_TOGETHER: usize = 1 << 12;
+
+/// Changes recorded during a pass. With more, it deletes nothing and the next one begins anew.
+const MOST_RECORDED: usize = 1 << 22;
+
+/// Fewest delta entries for which a pass begins if memory is short.
+pub(in crate::index) const LEAST_WORTH: u64 = 1 << 14;
+
+/// Fewest delta entries that a pass takes in, if there are more than fit in memory.
+const LEAST_TOGETHER: usize = 1 << 16;
+
+/// Entries for which a step counts that merged fewer, such as one that deletes.
+const LEAST_PAID: u64 = 1 << 11;
 
 /// Shared state of merges and writers.
 #[derive(Debug)]
 pub(super) struct Folds<F> {
-    pass: Mutex<Pass<F>>,
-    /// The delta entries written since the current step began to read.
-    written: Mutex<Option<Written<F>>>,
+    pass: Mutex<Option<Pass<F>>>,
+    /// Fingerprints that were added or removed since the last look. `None` without a pass, or if
+    /// they are too many.
+    written: Mutex<Option<Vec<F>>>,
     /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
-    /// How many of them the last pass did not merge, roughly. At least [`UNKNOWN`] before one.
+    /// Number of delta entries that are not merged, roughly.
     unmerged: AtomicU64,
-}
-
-/// Fingerprints by what writes made of them, in the order of writing.
-#[derive(Debug, Default)]
-struct Written<F> {
-    added: Vec<F>,
-    removed: Vec<F>,
-}
-
-impl<F: Fingerprint> Written<F> {
-    /// Returns the fingerprints in the bit order of a table, ascending.
-    fn permuted(&self, permute: impl Fn(F) -> F) -> Self {
-        let sorted = |fingerprints: &[F]| {
-            let mut permuted: Vec<F> = fingerprints.iter().map(|f| permute(*f)).collect();
-            permuted.sort_unstable();
-            permuted
-        };
-        Self { added: sorted(&self.added), removed: sorted(&self.removed) }
-    }
+    /// Number of delta entries for which writers have not merged, below 0 if they did more.
+    owed: AtomicI64,
 }
 
 /// A pass over all tables, in steps.
 #[derive(Debug)]
 struct Pass<F> {
-    table: usize,
-    /// The last delta entry of the table that a step looked at.
-    behind: Option<F>,
-    /// `None` before its first step.
-    began: Option<Began<F>>,
-    /// Number of delta entries left behind because of a conflicting write.
-    left: u64,
-    /// The added fingerprints among them.
-    left_added: Vec<F>,
-    /// Whether there are others.
-    left_removed: bool,
-}
-
-impl<F> Default for Pass<F> {
-    fn default() -> Self {
-        let (table, behind, began, left, left_added, left_removed) = Default::default();
-        Self { table, behind, began, left, left_added, left_removed }
-    }
-}
-
-/// Where a pass began.
-#[derive(Debug)]
-struct Began<F> {
-    /// Number of delta entries announced until then.
+    /// Number of delta entries announced until it began.
     announced: u64,
     /// What has been added since.
     since: Arc<Epoch<F>>,
+    deltas: Deltas<F>,
+    /// Whether these are all that there were.
+    complete: bool,
+    /// The table that is merged; behind the last one, the delta entries are deleted.
+    table: usize,
+    /// The delta entries as that table orders them, or the first one in the end.
+    ordered: Vec<(F, Delta)>,
+    /// How many of them are done.
+    done: usize,
+    /// Fingerprints that writes have changed since the pass began. Filled in the end.
+    changed: HashSet<F>,
 }
 
-/// A run that a step has read, merged with its delta entries and encoded again.
-#[derive(Debug)]
+impl<F: Fingerprint> Pass<F> {
+    /// Turns to a table, or to the deletion.
+    fn turn_to(&mut self, table: usize, tables: &[Table]) {
+        self.table = table;
+        self.done = 0;
+        if let Some(order) = tables.get(table).or(tables.first()) {
+            self.ordered = self.deltas.permuted(order.permutation());
+        }
+    }
+}
+
+/// Runs of a table, merged with their delta entries and encoded again.
+#[derive(Debug, Default)]
 pub(in crate::index) struct Merged<F> {
-    /// Added fingerprints, which become members. Ascending.
-    pub(in crate::index) added: Vec<F>,
-    /// Removed fingerprints, which are no longer members. Ascending.
-    pub(in crate::index) removed: Vec<F>,
-    /// The key of the run that was read, if no new run has it.
-    pub(in crate::index) deleted: Option<F>,
-    /// Last member and value of each new run. Empty if the members stay the same.
+    /// Keys of runs that were read and that no new run has.
+    pub(in crate::index) deleted: Vec<F>,
+    /// Last member and value of each new run.
     pub(in crate::index) runs: Vec<(F, Vec<u8>)>,
+    /// Number of delta entries taken in.
+    pub(in crate::index) deltas: usize,
 }
 
-impl<F: Fingerprint> Merged<F> {
-    /// Number of delta entries.
-    fn len(&self) -> u64 {
-        (self.added.len() + self.removed.len()) as u64
-    }
-
-    /// Returns true if a write has replaced a delta entry by its opposite.
-    fn conflicts(&self, written: &Written<F>) -> bool {
-        any_of(&self.added, &written.removed) || any_of(&self.removed, &written.added)
-    }
-
-    fn stage(&self, batch: &mut Batch<'_>, table: usize) -> Result<()> {
-        for entry in self.added.iter().chain(&self.removed) {
-            batch.delete_entry(table, Kind::Delta, *entry)?;
-        }
-        if let Some(last) = self.deleted {
-            batch.delete_entry(table, Kind::Run, last)?;
-        }
-        for (last, value) in &self.runs {
-            batch.put_run(table, *last, value)?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns true if two ascending lists have a fingerprint in common.
-fn any_of<F: Fingerprint>(few: &[F], others: &[F]) -> bool {
-    let (Some(first), Some(last)) = (few.first(), few.last()) else { return false };
-    let from = others.partition_point(|other| other < first);
-    let near = others.iter().skip(from).take_while(|other| *other <= last);
-    near.into_iter().any(|other| few.binary_search(other).is_ok())
-}
-
-/// A step of a merge. What it read stays valid, except for recorded removals.
+/// A step of a merge.
 pub(in crate::index) struct Step<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
-    pass: MutexGuard<'s, Pass<F>>,
-    pub(in crate::index) snapshot: Arc<Snapshot>,
+    pass: MutexGuard<'s, Option<Pass<F>>>,
 }
 
 /// Result of a step.
@@ -149,18 +109,25 @@ pub(in crate::index) struct Stepped {
     pub(in crate::index) merged: u64,
     /// Whether the pass is complete.
     pub(in crate::index) ends_pass: bool,
-    /// Whether a table may hold a delta entry.
+    /// Whether the index may hold a delta entry.
     pub(in crate::index) more: bool,
 }
 
+impl Stepped {
+    fn merged(merged: usize) -> Self {
+        Self { merged: merged as u64, ends_pass: false, more: true }
+    }
+}
+
 impl<F: Fingerprint> Folds<F> {
-    /// `delta_entries` is true if the opened index may hold delta entries.
-    pub(super) fn new(delta_entries: bool) -> Self {
+    /// `unmerged` is the number of delta entries of the opened index.
+    pub(super) fn new(unmerged: u64) -> Self {
         Self {
-            pass: Mutex::default(),
+            pass: Mutex::new(None),
             written: Mutex::default(),
             announced: AtomicU64::new(0),
-            unmerged: AtomicU64::new(if delta_entries { UNKNOWN } else { 0 }),
+            unmerged: AtomicU64::new(unmerged),
+            owed: AtomicI64::new(0),
         }
     }
 
@@ -169,17 +136,22 @@ impl<F: Fingerprint> Folds<F> {
         let entries = (added.len() + removed.len()) as u64;
         self.announced.fetch_add(entries, Ordering::Relaxed);
         self.unmerged.fetch_add(entries, Ordering::Relaxed);
-        if let Some(written) = &mut *self.written() {
-            written.added.extend_from_slice(added);
-            written.removed.extend_from_slice(removed);
+        self.owed.fetch_add(entries.cast_signed(), Ordering::Relaxed);
+        let mut written = self.written();
+        if let Some(changed) = &mut *written {
+            changed.extend_from_slice(added);
+            changed.extend_from_slice(removed);
+            if changed.len() > MOST_RECORDED {
+                *written = None;
+            }
         }
     }
 
-    pub(super) fn unmerged(&self) -> Option<u64> {
-        Some(self.unmerged.load(Ordering::Relaxed)).filter(|unmerged| *unmerged < UNKNOWN)
+    pub(super) fn unmerged(&self) -> u64 {
+        self.unmerged.load(Ordering::Relaxed)
     }
 
-    fn written(&self) -> MutexGuard<'_, Option<Written<F>>> {
+    fn written(&self) -> MutexGuard<'_, Option<Vec<F>>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -187,108 +159,172 @@ impl<F: Fingerprint> Folds<F> {
 impl<F: Fingerprint> Committer<F> {
     /// Makes the next step begin a new pass.
     pub(in crate::index) fn begin_fold(&self) {
-        *self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner) = Pass::default();
+        let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
+        *pass = None;
+        *self.folds.written() = None;
     }
 
-    /// Waits until no other step runs, and takes the snapshot that this step reads.
-    pub(in crate::index) fn merge_step(&self) -> Step<'_, F> {
-        let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until no other step runs. Begins a pass if there is none.
+    pub(in crate::index) fn merge_step(&self) -> Result<Step<'_, F>> {
+        self.step(self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns a step that a writer should run, because memory is short, unless another one runs.
+    pub(in crate::index) fn step_of_writer(&self) -> Result<Option<Step<'_, F>>> {
+        let wanted = {
+            let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+            published.unmerged.want_merging()
+        };
+        if !wanted || self.folds.unmerged() < LEAST_WORTH {
+            self.folds.owed.store(0, Ordering::Relaxed);
+            return Ok(None);
+        }
+        if self.folds.owed.load(Ordering::Relaxed) <= 0 || exclusion::alone() {
+            return Ok(None);
+        }
+        match self.folds.pass.try_lock() {
+            Ok(pass) => self.step(pass).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Credits writers with a step. Twice what they add, so that a pass ends before memory does.
+    pub(in crate::index) fn paid(&self, merged: u64) {
+        let entries = merged.max(LEAST_PAID) / (2 * self.store.tables() as u64);
+        self.folds.owed.fetch_sub(entries.cast_signed(), Ordering::Relaxed);
+    }
+
+    fn step<'s>(&'s self, pass: MutexGuard<'s, Option<Pass<F>>>) -> Result<Step<'s, F>> {
+        let mut step = Step { committer: self, pass };
+        if step.pass.is_none() {
+            *step.pass = Some(self.begin_pass()?);
+        }
+        Ok(step)
+    }
+
+    fn begin_pass(&self) -> Result<Pass<F>> {
         // Announced delta entries are in the snapshot, and those announced later are recorded.
         let turn = self.turn_alone();
-        pass.began.get_or_insert_with(|| Began {
-            announced: self.folds.announced.load(Ordering::Relaxed),
-            since: self.published().unmerged.begin(),
-        });
-        *self.folds.written() = Some(Written::default());
+        let announced = self.folds.announced.load(Ordering::Relaxed);
+        let (since, most) = {
+            let unmerged = &mut self.published().unmerged;
+            (unmerged.begin(), unmerged.most().max(LEAST_TOGETHER))
+        };
+        *self.folds.written() = Some(Vec::new());
         let snapshot = self.store.snapshot();
         drop(turn);
-        Step { committer: self, pass, snapshot }
+        let tables = self.core.plan.tables();
+        let read = Deltas::some(&snapshot, tables, most);
+        let (deltas, complete) = read.inspect_err(|_| *self.folds.written() = None)?;
+        let (table, ordered, done, changed) = Default::default();
+        let mut pass = Pass { announced, since, deltas, complete, table, ordered, done, changed };
+        pass.turn_to(if pass.deltas.len() > 0 { 0 } else { tables.len() }, tables);
+        Ok(pass)
     }
 }
 
-impl<F: Fingerprint> Drop for Step<'_, F> {
-    fn drop(&mut self) {
-        *self.committer.folds.written() = None;
-    }
+fn commit(batch: Batch<'_>) -> Result<()> {
+    fail_point!("fold.staged");
+    sync::pause();
+    batch.commit()?;
+    fail_point!("fold.logged");
+    Ok(())
+}
+
+/// Commits a batch while inserts continue. Removals wait until nothing is in flight.
+fn commit_beside<F: Fingerprint>(turn: Turn<'_, F>, batch: Batch<'_>) -> Result<()> {
+    let _flight = turn.take_off();
+    let _held = Held::new();
+    drop(turn);
+    commit(batch)
 }
 
 impl<F: Fingerprint> Step<'_, F> {
-    pub(in crate::index) fn table(&self) -> usize {
-        self.pass.table
+    fn pass(&mut self) -> &mut Pass<F> {
+        self.pass.as_mut().expect("a step is made with a pass, and ends with it")
     }
 
-    pub(in crate::index) fn behind(&self) -> Option<F> {
-        self.pass.behind
-    }
-
-    /// Commits the merged groups of the table up to `behind`, or all of it for `None`.
-    pub(in crate::index) fn commit(
+    /// Merges the next delta entries with the runs of their table by `merge`, or deletes some.
+    pub(in crate::index) fn run(
         mut self,
-        groups: &[Merged<F>],
-        behind: Option<F>,
-        permutation: &Permutation,
+        merge: impl FnOnce(&Snapshot, usize, &[(F, Delta)]) -> Result<Merged<F>>,
     ) -> Result<Stepped> {
         let committer = self.committer;
-        let table = self.pass.table;
-        let turn = committer.turn();
-        let written = match &*committer.folds.written() {
-            Some(written) => written.permuted(|f| permutation.apply(f)),
-            None => unreachable!("writes are recorded until the step ends"),
-        };
+        let pass = self.pass();
+        if pass.table == committer.store.tables() {
+            return self.delete();
+        }
+        let ahead = pass.ordered.get(pass.done..).unwrap_or_default();
+        let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
         let mut batch = committer.store.batch()?;
-        let (mut merged, mut removes) = (0, false);
-        for group in groups {
-            if group.conflicts(&written) {
-                self.pass.left += group.len();
-                let added = group.added.iter().map(|added| permutation.invert(*added));
-                self.pass.left_added.extend(added);
-                self.pass.left_removed |= !group.removed.is_empty();
-            } else {
-                merged += group.len();
-                removes |= !group.removed.is_empty();
-                group.stage(&mut batch, table)?;
+        for last in &merged.deleted {
+            batch.delete_entry(pass.table, Kind::Run, *last)?;
+        }
+        for (last, value) in &merged.runs {
+            batch.put_run(pass.table, *last, value)?;
+        }
+        commit_beside(committer.turn(), batch)?;
+        pass.done += merged.deltas;
+        if pass.done == pass.ordered.len() {
+            pass.turn_to(pass.table + 1, committer.core.plan.tables());
+        }
+        Ok(Stepped::merged(merged.deltas))
+    }
+
+    /// Deletes the next delta entries, which all tables have taken in, or ends the pass.
+    fn delete(mut self) -> Result<Stepped> {
+        let committer = self.committer;
+        let pass = self.pass();
+        let mut changed = || {
+            // Most were written long ago. To sort them in takes too long within a turn.
+            let changed = committer.folds.written().as_mut().map(std::mem::take);
+            changed.map(|changed| pass.changed.extend(changed)).is_some()
+        };
+        changed();
+        let turn = committer.turn();
+        let known = changed();
+        let until = pass.ordered.len().min(pass.done + DELETED_TOGETHER);
+        let some = pass.ordered.get(pass.done..until).unwrap_or_default();
+        let first = committer.core.plan.tables().first();
+        let mut batch = committer.store.batch()?;
+        let mut removes = false;
+        for (entry, delta) in some.iter().filter(|_| known) {
+            let fingerprint = first.map_or(*entry, |first| first.permutation().invert(*entry));
+            if !pass.changed.contains(&fingerprint) {
+                removes |= *delta == Delta::Removed;
+                batch.delete_entry(0, Kind::Delta, *entry)?;
             }
         }
-        let commit = || {
-            fail_point!("fold.staged");
-            sync::pause();
-            batch.commit()?;
-            fail_point!("fold.logged");
-            Ok(())
-        };
-        if merged == 0 {
-            drop(turn);
-        } else if removes {
+        if removes {
             // An insert of a removed fingerprint must not reach the log before its entry is deleted.
-            commit()?;
+            commit(batch)?;
             drop(turn);
         } else {
-            let flight = committer.flights.take_off(Vec::new());
-            let held = Held::new();
-            // Inserts continue meanwhile. Removals wait until nothing is in flight.
-            drop(turn);
-            commit()?;
-            drop(held);
-            drop(flight);
+            commit_beside(turn, batch)?;
         }
-        self.pass.behind = behind;
-        if behind.is_none() {
-            self.pass.table += 1;
+        pass.done = until;
+        if pass.done < pass.ordered.len() {
+            return Ok(Stepped::merged(0));
         }
-        let ends_pass = self.pass.table == committer.store.tables();
-        let more = !ends_pass || !self.end();
-        Ok(Stepped { merged, ends_pass, more })
+        let complete = pass.complete && known;
+        let more = !self.end(complete);
+        Ok(Stepped { merged: 0, ends_pass: complete, more })
     }
 
     /// Ends the pass. Returns true if it leaves no delta entry.
-    fn end(&mut self) -> bool {
+    fn end(&mut self, complete: bool) -> bool {
         let committer = self.committer;
-        let Pass { began, left, left_added, left_removed, .. } = std::mem::take(&mut *self.pass);
-        let Began { announced, since } = began.expect("a pass begins with a step");
+        let pass = self.pass.take().expect("a step is made with a pass, and ends with it");
         let turn = committer.turn();
-        let unmerged = committer.folds.announced.load(Ordering::Relaxed) - announced + left;
+        *committer.folds.written() = None;
+        let unmerged = if complete {
+            committer.folds.announced.load(Ordering::Relaxed) - pass.announced
+        } else {
+            let merged = pass.deltas.len() as u64;
+            committer.folds.unmerged().saturating_sub(merged).max(1)
+        };
         committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
-        let ended = committer.published().unmerged.end(&since, left_added, left_removed);
+        let ended = complete.then(|| committer.published().unmerged.end(&pass.since));
         drop(turn);
         // The published reader holds what the pass has taken in.
         committer.withdraw();

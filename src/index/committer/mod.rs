@@ -13,6 +13,7 @@
 
 mod flights;
 mod folds;
+mod gather;
 mod journal;
 #[cfg(test)]
 #[cfg(feature = "model")]
@@ -25,11 +26,13 @@ use std::sync::{Arc, PoisonError};
 use self::flights::Flights;
 pub(super) use self::flights::hash;
 use self::folds::Folds;
-pub(super) use self::folds::{Merged, Stepped};
+pub(super) use self::folds::{LEAST_WORTH, Merged, Stepped};
+pub(super) use self::gather::gather;
 use self::journal::{Journal, Place};
 pub(super) use self::turn::{Appended, Ready, Turn};
 pub(super) use self::unmerged::{Builder, Unmerged};
 use super::core::Core;
+use super::deltas::Deltas;
 use super::reader::Reader;
 use super::resident::Resident;
 use crate::error::Result;
@@ -88,10 +91,26 @@ impl<F: Fingerprint> Watch<'_, F> {
 }
 
 impl<F: Fingerprint> Committer<F> {
-    /// `unmerged` has what is not in runs.
-    pub(super) fn new(store: Arc<Store>, core: Arc<Core>, unmerged: Unmerged<F>) -> Self {
-        let delta_entries = !unmerged.is_empty();
-        Self {
+    /// Opens the write side. `budget` is the memory of unmerged fingerprints in bytes.
+    ///
+    /// Unless it only searches, reads the delta entries.
+    pub(super) fn open(
+        store: Arc<Store>,
+        core: Arc<Core>,
+        builder: Builder,
+        budget: usize,
+    ) -> Result<Self> {
+        let unmerged = Unmerged::new(budget, builder, core.costs);
+        let mut delta_entries = 0;
+        if builder != Builder::Search {
+            let tables = core.plan.tables();
+            unmerged.read_once(|most| {
+                let (deltas, complete) = Deltas::some(&store.snapshot(), tables, most)?;
+                delta_entries = deltas.len() as u64;
+                Ok((deltas, complete))
+            })?;
+        }
+        Ok(Self {
             store,
             core,
             writer: Lock::default(),
@@ -100,7 +119,7 @@ impl<F: Fingerprint> Committer<F> {
             folds: Folds::new(delta_entries),
             merging: AtomicBool::new(false),
             published: RwLock::new(Published { unmerged, reader: None, turn: 0, resident: None }),
-        }
+        })
     }
 
     /// Returns a reader of the current state, and makes one if there is none.
@@ -145,16 +164,20 @@ impl<F: Fingerprint> Committer<F> {
         turn
     }
 
-    /// Returns how many delta entries were written since the last complete merge, roughly.
-    ///
-    /// Returns `None` if there were delta entries when the index was opened.
-    pub(super) fn unmerged(&self) -> Option<u64> {
+    /// Returns the number of delta entries, roughly.
+    pub(super) fn unmerged(&self) -> u64 {
         self.folds.unmerged()
     }
 
     /// Returns the memory of unmerged fingerprints, in bytes.
     pub(super) fn unmerged_bytes(&self) -> usize {
         self.published.read().unwrap_or_else(PoisonError::into_inner).unmerged.bytes()
+    }
+
+    /// Returns whether memory asks for a merge, and how much of it is in use, in fifths.
+    pub(super) fn memory_pressure(&self) -> (bool, u64) {
+        let unmerged = &self.published.read().unwrap_or_else(PoisonError::into_inner).unmerged;
+        (unmerged.is_full(), unmerged.fifths())
     }
 
     /// Builds tables for unmerged fingerprints if searches need them and `builder` is to do it.

@@ -41,8 +41,9 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
                 let (store, core, _) = shared.get_or_insert_with(make);
                 (Arc::clone(store), Arc::clone(core))
             };
-            let unmerged = Unmerged::new(false, 1 << 20, Builder::Background, core.costs);
-            let committer = Committer::new(Arc::clone(&store), Arc::clone(&core), unmerged);
+            let parts = (Arc::clone(&store), Arc::clone(&core));
+            let committer = Committer::open(parts.0, parts.1, Builder::Background, 1 << 20);
+            let committer = committer.unwrap();
             let shared = Arc::new(Shared {
                 store,
                 core,

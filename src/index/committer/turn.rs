@@ -79,6 +79,11 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         Ready { committer: self.committer, batch, hold }
     }
 
+    /// Begins a flight of a batch that adds no documents.
+    pub(super) fn take_off(&self) -> Flight<'s> {
+        self.committer.flights.take_off(Vec::new())
+    }
+
     /// Commits a batch that changes where entries are stored, and no answer.
     ///
     /// The turn must have waited for everything in flight.

@@ -15,84 +15,45 @@ const STEP_MEMBERS: usize = 1 << 14;
 /// Length above which a rewritten run is cut, in members.
 const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;
 
-/// Merges the next delta entries of a table with their runs, and returns the last one.
-///
-/// Returns `None` at the end of the table.
+/// Merges delta entries, ascending, with the runs of a table until enough members are rewritten.
 pub(super) fn merge<F: Fingerprint>(
     snapshot: &Snapshot,
     table: usize,
-    behind: Option<F>,
-) -> Result<(Vec<Merged<F>>, Option<F>)> {
-    let mut deltas = Deltas::new(snapshot, table, behind)?;
+    deltas: &[(F, Delta)],
+) -> Result<Merged<F>> {
     let mut runs = Runs { cursor: snapshot.pass(Family::Table(table))?, table, last: None };
-    let mut merged = Vec::new();
-    let (mut written, mut behind) = (0, behind);
-    while written < STEP_MEMBERS {
-        let Some((first, _)) = deltas.next else { return Ok((merged, None)) };
-        let mut members = Vec::new();
-        let last = runs.read(first, &mut members)?;
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
-        while added.len() + removed.len() < STEP_MEMBERS
-            && let Some((entry, delta)) = deltas.next
-            && last.is_none_or(|last| entry <= last)
-        {
-            match delta {
-                Delta::Added => added.push(entry),
-                Delta::Removed => removed.push(entry),
-            }
-            behind = Some(entry);
-            deltas.advance()?;
-        }
-        written += added.len() + removed.len();
+    let mut merged = Merged { deleted: Vec::new(), runs: Vec::new(), deltas: 0 };
+    let (mut written, mut members) = (0, Vec::new());
+    while written < STEP_MEMBERS
+        && let Some(ahead) = deltas.get(merged.deltas..)
+        && let Some((first, _)) = ahead.first()
+    {
+        members.clear();
+        let last = runs.read(*first, &mut members)?;
+        let of_run = last.map_or(ahead.len(), |last| ahead.partition_point(|(at, _)| *at <= last));
+        let of_run = ahead.get(..of_run.min(STEP_MEMBERS)).unwrap_or_default();
+        merged.deltas += of_run.len();
+        written += of_run.len();
         let before = members.len();
-        members.retain(|member| removed.binary_search(member).is_err());
+        members.retain(|member| found(of_run, *member) != Some(Delta::Removed));
         let kept = members.len();
-        members.extend_from_slice(&added);
+        let added = of_run.iter().filter(|(_, delta)| *delta == Delta::Added);
+        members.extend(added.map(|(entry, _)| *entry));
         members.sort_unstable();
         members.dedup();
-        let changes = kept < before || kept < members.len();
-        let runs = if changes { encoded(&members) } else { Vec::new() };
-        written += if changes { members.len() } else { 0 };
-        let deleted = last.filter(|last| changes && members.last() != Some(last));
-        merged.push(Merged { added, removed, deleted, runs });
+        if kept == before && members.len() == kept {
+            continue;
+        }
+        written += members.len();
+        merged.deleted.extend(last.filter(|last| members.last() != Some(last)));
+        merged.runs.extend(encoded(&members));
     }
-    Ok((merged, behind))
+    Ok(merged)
 }
 
-/// The delta entries of a table in ascending order.
-struct Deltas<'a, F> {
-    cursor: Cursor<'a>,
-    table: usize,
-    next: Option<(F, Delta)>,
-}
-
-impl<'a, F: Fingerprint> Deltas<'a, F> {
-    fn new(snapshot: &'a Snapshot, table: usize, behind: Option<F>) -> Result<Self> {
-        let mut cursor = snapshot.pass(Family::Table(table))?;
-        match behind {
-            Some(last) => cursor.seek(TableKey::new(Kind::Delta, last).as_ref()),
-            None => cursor.seek(&[Kind::Delta as u8]),
-        }
-        let mut deltas = Self { cursor, table, next: None };
-        deltas.read()?;
-        if deltas.next.is_some_and(|(entry, _)| Some(entry) == behind) {
-            deltas.advance()?;
-        }
-        Ok(deltas)
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        self.cursor.next();
-        self.read()
-    }
-
-    fn read(&mut self) -> Result<()> {
-        self.next = match self.cursor.entry()? {
-            Some((key, value)) => keys::delta(key, value, self.table)?,
-            None => None,
-        };
-        Ok(())
-    }
+fn found<F: Fingerprint>(deltas: &[(F, Delta)], member: F) -> Option<Delta> {
+    let at = deltas.binary_search_by_key(&member, |(entry, _)| *entry).ok()?;
+    deltas.get(at).map(|(_, delta)| *delta)
 }
 
 /// The runs of a table, read in ascending order.

@@ -3,19 +3,21 @@
 mod merge;
 mod thread;
 
-use std::sync::Arc;
-
 use self::merge::merge;
 pub(super) use self::thread::Folder;
 pub use self::thread::Merging;
 use super::committer::Stepped;
+use super::health::Event;
 use super::{Index, Shared};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
+use crate::store::Family;
 use crate::store::keys::{Kind, TableKey};
-use crate::store::{Family, Store, View};
+
+/// Merged entries that writers wait for before they try again after a failure.
+const AFTER_FAILURE: u64 = 1 << 20;
 
 /// Result of a merge: entries merged and sizes of the tables.
 ///
@@ -63,7 +65,8 @@ impl<F: Fingerprint> Index<F> {
     /// Merges all current delta entries into runs, step by step.
     ///
     /// Searches and writes continue and wait for no step. Each step is one atomic batch of about 45
-    /// KB. Delta entries may remain if others insert or remove documents meanwhile. Finally
+    /// KB. Until the pass ends, it takes 32 bytes of memory for each 64-bit delta entry. Delta entries
+    /// may remain if others insert or remove documents meanwhile. Finally
     /// compacts the region of delta entries.
     ///
     /// ```
@@ -174,54 +177,44 @@ impl<F: Fingerprint> Shared<F> {
         Family::of_generation(self.store.tables()).map(|family| self.store.bytes(family)).sum()
     }
 
-    /// Continues after the last step, in the next table that has delta entries.
-    fn merge_step(&self) -> Result<Stepped> {
+    /// Continues after the last step.
+    pub(super) fn merge_step(&self) -> Result<Stepped> {
+        self.committer.merge_step()?.run(merge)
+    }
+
+    /// Merges as much as writers owe, if nothing else does and memory is short.
+    ///
+    /// A failure is reported as an event: the writes are done.
+    pub(super) fn merge_for_writers(&self) {
         loop {
-            let step = self.fold_table()?;
-            if step.merged > 0 || step.ends_pass {
-                return Ok(step);
+            let stepped = match self.committer.step_of_writer() {
+                Ok(None) => return,
+                Ok(Some(step)) => step.run(merge),
+                Err(error) => Err(error),
+            };
+            match stepped {
+                Ok(step) => self.committer.paid(step.merged),
+                Err(error) => {
+                    self.core.events.emit(&Event::MergeFailed { error: &error });
+                    self.committer.paid(AFTER_FAILURE);
+                    return;
+                }
             }
         }
     }
 
-    fn fold_table(&self) -> Result<Stepped> {
-        let step = self.committer.merge_step();
-        let table = step.table();
-        let (merged, behind) = merge::<F>(&step.snapshot, table, step.behind())?;
-        let tables = self.core.plan.tables();
-        let permutation = tables.get(table).expect("a pass ends at the last table").permutation();
-        step.commit(&merged, behind, permutation)
-    }
-
-    /// Compacts away the traces of merged delta entries, which range reads would step over.
+    /// Compacts away the traces of merged delta entries.
     fn clear_singles(&self) -> Result<()> {
         self.store.flush()?;
         fail_point!("fold.flushed");
         let from = [Kind::Delta as u8];
         let to = TableKey::end(Kind::Delta);
-        for table in 0..self.store.tables() {
-            self.store.compact(Family::Table(table), Some(&from), Some(&to))?;
-            fail_point!("fold.compacted");
-        }
+        self.store.compact(Family::Table(0), Some(&from), Some(&to))?;
+        fail_point!("fold.compacted");
         // The cursors of the old reader keep the old files.
         self.committer.withdraw();
         Ok(())
     }
-}
-
-/// Returns true if any table holds a delta entry.
-pub(super) fn any_delta_entry(store: &Arc<Store>) -> Result<bool> {
-    let mut view = View::new(store.snapshot());
-    for table in 0..store.tables() {
-        let found = view.table(table, |cursor| {
-            cursor.seek(&[Kind::Delta as u8]);
-            Ok(cursor.entry()?.is_some())
-        })?;
-        if found {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 #[cfg(test)]
@@ -244,16 +237,16 @@ mod tests {
         index
     }
 
-    /// Reads what a step would merge, runs `between`, and commits the step.
+    /// Runs a step, and `between` after it has read what it merges.
     fn step_around(index: &Index<u64>, between: impl FnOnce()) -> Stepped {
-        let shared = &*index.shared;
-        let step = shared.committer.merge_step();
-        let table = step.table();
-        let (merged, behind) = merge::<u64>(&step.snapshot, table, step.behind()).unwrap();
-        assert!(!merged.is_empty());
-        between();
-        let permutation = shared.core.plan.tables()[table].permutation();
-        step.commit(&merged, behind, permutation).unwrap()
+        let step = index.shared.committer.merge_step().unwrap();
+        step.run(|snapshot, table, deltas| {
+            let merged = merge(snapshot, table, deltas)?;
+            assert!(merged.deltas > 0);
+            between();
+            Ok(merged)
+        })
+        .unwrap()
     }
 
     fn near(index: &Index<u64>, n: u64) -> usize {
@@ -362,37 +355,65 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_a_removal_kept_from_a_run_is_followed_by_another_one() {
+    fn a_write_at_any_step_of_a_pass_is_not_undone_by_it() {
+        for before in 0.. {
+            let directory = tempfile::tempdir().unwrap();
+            let index = index(directory.path());
+            for n in [3_u64, 6] {
+                assert!(index.remove(&n.to_be_bytes()).unwrap());
+            }
+            let steps = (0..before).take_while(|_| !index.shared.merge_step().unwrap().ends_pass);
+            if steps.count() < before {
+                assert!(before > 4, "a step for each table, and one that deletes");
+                break;
+            }
+            // A run member and two delta entries go, a removed one comes back, and one is new.
+            for n in [500_u64, 603, 2997] {
+                assert!(index.remove(&n.to_be_bytes()).unwrap());
+            }
+            for n in [3_u64, 9001] {
+                index.insert(&n.to_be_bytes(), n << 40).unwrap();
+            }
+            loop {
+                let step = index.shared.merge_step().unwrap();
+                let found = [500, 603, 2997, 3, 9001, 6, 999].map(|n| near(&index, n));
+                assert_eq!(found, [0, 0, 0, 1, 1, 0, 1], "{before} steps before");
+                assert_eq!(index.check(&()).unwrap().problem_count, 0, "{before} steps before");
+                if !step.more {
+                    break;
+                }
+            }
+            assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
+        }
+    }
+
+    #[test]
+    fn a_pass_leaves_what_was_removed_meanwhile_to_the_next_one() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
         step_around(&index, || assert!(index.remove(&603_u64.to_be_bytes()).unwrap()));
-        let left = index.stats(&()).unwrap().tables[0].delta_entries;
-        assert!((1..=64).contains(&left), "the first table has {left} delta entries left");
-        let mut passes = 0;
+        let mut left = Vec::new();
         loop {
             let step = index.shared.merge_step().unwrap();
-            passes += u32::from(step.ends_pass);
             if step.ends_pass {
+                left.push(index.stats(&()).unwrap().delta_entries);
                 for n in (0..3000).step_by(3).filter(|n| *n != 603) {
-                    assert_eq!(near(&index, n), 1, "{n} after pass {passes}");
+                    assert_eq!(near(&index, n), 1, "{n} after {} passes", left.len());
                 }
             }
             if !step.more {
                 break;
             }
         }
-        assert_eq!(passes, 2);
-        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
-        assert_eq!(index.health().unwrap().unmerged, Some(0));
+        assert_eq!(left, [1, 0]);
+        assert_eq!(index.health().unwrap().unmerged, 0);
     }
 
     #[test]
-    fn what_comes_behind_a_pass_keeps_searches_looking_at_singles() {
+    fn what_comes_behind_a_pass_keeps_searches_looking_at_delta_entries() {
         let directory = tempfile::tempdir().unwrap();
         let index = index(directory.path());
-        while index.shared.committer.merge_step().table() == 0 {
-            index.shared.merge_step().unwrap();
-        }
+        index.shared.merge_step().unwrap();
         // The pass has left the first table, which a search at distance 0 may use alone.
         index.insert(&7000_u64.to_be_bytes(), 9001 << 40).unwrap();
         loop {
@@ -403,7 +424,27 @@ mod tests {
             }
         }
         assert_eq!(near(&index, 9001), 1);
-        assert_eq!(index.health().unwrap().unmerged, Some(1));
+        assert_eq!(index.health().unwrap().unmerged, 1);
+    }
+
+    #[test]
+    fn a_pass_that_was_given_up_halfway_is_repeated_by_another_handle() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        for _ in 0..3 {
+            index.shared.merge_step().unwrap();
+        }
+        assert!(index.remove(&603_u64.to_be_bytes()).unwrap());
+        drop(index);
+        let index = Index::<u64>::open(directory.path()).unwrap();
+        assert_eq!(index.health().unwrap().unmerged, 666);
+        assert_eq!([600, 603, 2997].map(|n| near(&index, n)), [1, 0, 1]);
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
+        index.merge(&()).unwrap();
+        assert_eq!([600, 603, 2997].map(|n| near(&index, n)), [1, 0, 1]);
+        let stats = index.stats(&()).unwrap();
+        assert_eq!((stats.delta_entries, stats.fingerprints), (0, stats.documents));
+        assert_eq!(index.check(&()).unwrap().problem_count, 0);
     }
 
     #[test]

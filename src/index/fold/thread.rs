@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
-use crate::index::committer::Builder;
+use crate::index::committer::{Builder, LEAST_WORTH};
 use crate::index::health::Event;
 
 /// Interval at which the thread looks for work.
@@ -25,7 +25,8 @@ const FOLD_SHARE: u64 = 16;
 /// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
 ///
 /// Shorter once writes are ahead of the merge: half of it at twice the entries that a pass begins
-/// with, and as long as the step at four times.
+/// with, and as long as the step at four times; also if two or four fifths of the memory for
+/// unmerged fingerprints are in use.
 const REST: u32 = 7;
 
 /// Rest after a step that failed, for example on a full disk. Doubled up to [`LONGEST_REST`].
@@ -171,8 +172,9 @@ impl<F: Fingerprint> Shared<F> {
         let events = &self.core.events;
         let least = FOLD_AFTER.max(self.store.state()?.documents / FOLD_SHARE);
         let waiting = self.committer.unmerged();
+        let (full, fifths) = self.committer.memory_pressure();
         if pass.is_none() {
-            if waiting.is_some_and(|waiting| waiting < least) {
+            if waiting < if full { LEAST_WORTH } else { least } {
                 return Ok(REST);
             }
             self.committer.begin_fold();
@@ -186,7 +188,7 @@ impl<F: Fingerprint> Shared<F> {
             events.emit(&Event::MergeEnded { merged: work.merged, took: work.began.elapsed() });
             *pass = None;
         }
-        Ok(match waiting.map_or(0, |waiting| waiting / least) {
+        Ok(match fifths.max(waiting / least) {
             0..2 => REST,
             2..4 => REST / 2,
             _ => 1,

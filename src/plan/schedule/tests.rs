@@ -2,11 +2,11 @@ use super::super::defeat;
 use super::*;
 use crate::Error;
 
-const CENSUS: Census = Census { entries: 10_000_000, delta_entries: false };
+const ENTRIES: u64 = 10_000_000;
 
 fn schedule(plan: &str, bits: u32, distance: u32) -> Schedule {
     let plan = Plan::parse(plan, bits, distance, None).unwrap();
-    plan.schedule(distance, &CENSUS, &Costs::default())
+    plan.schedule(distance, ENTRIES, &Costs::default())
 }
 
 #[test]
@@ -48,16 +48,12 @@ fn every_schedule_is_proved_at_every_distance() {
         for name in ["4", "10", "16", "20", "2x1", "3x1", "9x1", "5x3", "7x2", "3x1/3x1"] {
             let plan = Plan::parse(name, bits, 0, None).unwrap();
             for distance in 0..=bits / 4 {
-                for delta_entries in [false, true] {
-                    let census = Census { entries: 1_000_000, delta_entries };
-                    let schedule = plan.schedule(distance, &census, &Costs::default());
-                    let tables = plan.tables().iter().zip(schedule.radii());
-                    let used: Vec<(u128, u32)> = tables
-                        .filter_map(|(table, radius)| Some((table.lead(), (*radius)?)))
-                        .collect();
-                    let flips = defeat(&used, bits, distance);
-                    assert_eq!(flips, Some(distance + 1), "{name} {bits} {distance} {schedule:?}");
-                }
+                let schedule = plan.schedule(distance, 1_000_000, &Costs::default());
+                let tables = plan.tables().iter().zip(schedule.radii());
+                let used: Vec<(u128, u32)> =
+                    tables.filter_map(|(table, radius)| Some((table.lead(), (*radius)?))).collect();
+                let flips = defeat(&used, bits, distance);
+                assert_eq!(flips, Some(distance + 1), "{name} {bits} {distance} {schedule:?}");
             }
         }
     }
@@ -69,13 +65,13 @@ fn fixed_radii_are_used_while_they_suffice() {
         let plan = Plan::parse(name, 64, 0, None).unwrap();
         assert_eq!(plan.complete_to(), complete, "{name}");
         for distance in 0..=complete {
-            let schedule = plan.schedule(distance, &CENSUS, &Costs::default());
+            let schedule = plan.schedule(distance, ENTRIES, &Costs::default());
             assert!(schedule.radii().iter().flatten().all(|&r| r <= plan.radius()), "{name}");
         }
         let refused = plan.require(complete + 1);
         assert!(matches!(refused, Err(Error::IncompletePlan { .. })), "{name}");
         // The schedule still finds everything, with deeper probes.
-        let deeper = plan.schedule(complete + 1, &CENSUS, &Costs::default());
+        let deeper = plan.schedule(complete + 1, ENTRIES, &Costs::default());
         assert!(deeper.radii().iter().flatten().any(|&r| r > plan.radius()), "{name}");
     }
 }
@@ -85,8 +81,7 @@ fn figures_saturate_instead_of_overflowing() {
     let schedule = schedule("5x4", 128, 32);
     assert!(schedule.nanos().is_finite() && schedule.probes() > 1 << 40, "{schedule:?}");
     let empty = Plan::named("4", 64).unwrap();
-    let nothing = Census { entries: 0, delta_entries: false };
-    let schedule = empty.schedule(3, &nothing, &Costs::default());
+    let schedule = empty.schedule(3, 0, &Costs::default());
     assert_eq!(schedule.probes(), 4);
     assert!(schedule.candidates().abs() < f64::EPSILON);
 }
@@ -95,7 +90,7 @@ fn figures_saturate_instead_of_overflowing() {
 fn a_distance_beyond_the_width_is_that_of_the_width() {
     for (name, bits) in [("4", 64), ("16", 64), ("4x1r1", 32), ("8x4", 128)] {
         let plan = Plan::parse(name, bits, 0, None).unwrap();
-        let schedule = |distance| plan.schedule(distance, &CENSUS, &Costs::default());
+        let schedule = |distance| plan.schedule(distance, ENTRIES, &Costs::default());
         for beyond in [bits + 1, 300, u32::MAX] {
             assert_eq!(schedule(beyond), schedule(bits), "{name} {beyond}");
         }
@@ -105,12 +100,11 @@ fn a_distance_beyond_the_width_is_that_of_the_width() {
 #[test]
 fn expensive_seeks_lead_to_fewer_probes() {
     let plan = Plan::named("16", 64).unwrap();
-    let census = Census { entries: 1 << 34, delta_entries: false };
     let cheap = Costs { seek_ns: 1.0, ..Costs::default() };
     let dear = Costs { seek_ns: 1e6, ..Costs::default() };
     for distance in 3..8 {
         let (few, many) =
-            (plan.schedule(distance, &census, &dear), plan.schedule(distance, &census, &cheap));
+            (plan.schedule(distance, 1 << 34, &dear), plan.schedule(distance, 1 << 34, &cheap));
         assert!(few.probes() <= many.probes(), "distance {distance}");
     }
 }

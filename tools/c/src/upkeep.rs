@@ -16,7 +16,7 @@ pub struct HamdexStats {
     pub documents: u64,
     /// Distinct fingerprints among them.
     pub fingerprints: u64,
-    /// Delta entries of the first table.
+    /// Delta entries, which apply to all tables.
     pub singles: u64,
     /// Runs of the first table.
     pub runs: u64,

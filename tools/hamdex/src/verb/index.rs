@@ -56,8 +56,8 @@ impl IndexArgs {
 
 /// Merge the delta entries of an index into runs
 ///
-/// Inserts write one delta entry for each fingerprint and table. Merged into runs, they take a
-/// fraction of the space, and searches read less.
+/// Inserts write one delta entry for each fingerprint, which is in memory while the index is open.
+/// Merged into the runs of all tables, they need no memory.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex index merge pages.idx")]
 pub(crate) struct MergeArgs {

@@ -1,0 +1,144 @@
+//! Gathering: an index of format 1 or 2 gets its delta entries into the first table.
+
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::plan::Table;
+use crate::store::keys::{self, Delta, Kind, TableKey};
+use crate::store::{Family, Store};
+
+/// Entries that one batch adds to the first table.
+const ADDED_TOGETHER: usize = if cfg!(test) { 7 } else { 1 << 14 };
+
+/// Gathers the delta entries of all tables in the first one, unless they are there.
+///
+/// They are added first, which changes no set of an old index. One batch then states the format and
+/// drops those of later tables. So an interruption leaves an index of one format or the other.
+pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Table]) -> Result<()> {
+    if store.tables_with_deltas() == 1 {
+        return Ok(());
+    }
+    let Some((first, later)) = tables.split_first() else { return Ok(()) };
+    for (number, table) in (1..).zip(later) {
+        let mut from = vec![Kind::Delta as u8];
+        loop {
+            let some: Vec<(F, Delta)> = some_of(store, number, &from)?;
+            let Some((last, _)) = some.last() else { break };
+            // The next key.
+            from = [TableKey::new(Kind::Delta, *last).as_ref(), &[0]].concat();
+            let mut batch = store.batch()?;
+            for (permuted, delta) in &some {
+                let fingerprint = table.permutation().invert(*permuted);
+                batch.put_delta(0, first.permutation().apply(fingerprint), *delta)?;
+            }
+            batch.commit()?;
+        }
+    }
+    store.drop_later_deltas()
+}
+
+fn some_of<F: Fingerprint>(store: &Store, table: usize, from: &[u8]) -> Result<Vec<(F, Delta)>> {
+    let mut some = Vec::new();
+    let mut cursor = store.sweep(Family::Table(table))?;
+    cursor.seek(from);
+    while some.len() < ADDED_TOGETHER
+        && let Some((key, value)) = cursor.entry()?
+        && let Some(entry) = keys::delta(key, value, table)?
+    {
+        some.push(entry);
+        cursor.next();
+    }
+    Ok(some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::index::{Header, Index, IndexOptions};
+    use crate::{Query, SearchPath};
+
+    fn judge(index: &Index<u64>, model: &BTreeMap<u64, u64>, context: &str) {
+        for path in [SearchPath::Tables, SearchPath::Scan] {
+            for at in 0..120_u64 {
+                let query = Query::new(at << 50).distance(0).path(path);
+                let found = index.search(query).unwrap();
+                let found: Vec<_> = found.iter().map(|found| found.key.clone()).collect();
+                let wanted = model.iter().filter(|(_, fingerprint)| **fingerprint == at << 50);
+                let wanted: Vec<_> = wanted.map(|(key, _)| key.to_be_bytes().to_vec()).collect();
+                assert_eq!(found, wanted, "{at}, {context}");
+            }
+        }
+        assert_eq!(index.stats(&()).unwrap().fingerprints, model.len() as u64, "{context}");
+        let report = index.check(&()).unwrap();
+        assert_eq!(report.problem_count, 0, "{context}: {:?}", report.problems);
+    }
+
+    /// Gives every table the delta entries that it has in format 1, after a merge of `merged` tables.
+    fn scatter(index: &Index<u64>, merged: usize) {
+        let shared = &*index.shared;
+        let tables = shared.core.plan.tables();
+        let snapshot = shared.store.snapshot();
+        let deltas = crate::index::deltas::Deltas::<u64>::of(&snapshot, tables).unwrap();
+        for _ in 0..merged {
+            shared.merge_step().unwrap();
+        }
+        let mut batch = shared.store.batch().unwrap();
+        for (number, table) in tables.iter().enumerate() {
+            for (entry, delta) in deltas.permuted(table.permutation()) {
+                if number < merged {
+                    batch.delete_entry(number, Kind::Delta, entry).unwrap();
+                } else {
+                    batch.put_delta(number, entry, delta).unwrap();
+                }
+            }
+        }
+        batch.put_format(1);
+        batch.commit().unwrap();
+    }
+
+    #[test]
+    fn delta_entries_of_every_table_are_read_and_gathered_after_any_part_of_a_merge() {
+        for merged in 0..5 {
+            let directory = tempfile::tempdir().unwrap();
+            let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+            let mut model = BTreeMap::new();
+            for at in 0..60_u64 {
+                index.insert(&at.to_be_bytes(), at << 50).unwrap();
+                model.insert(at, at << 50);
+            }
+            index.merge(&()).unwrap();
+            for at in 40..100_u64 {
+                if at < 60 {
+                    index.remove(&at.to_be_bytes()).unwrap();
+                    model.remove(&at);
+                } else {
+                    index.insert(&at.to_be_bytes(), at << 50).unwrap();
+                    model.insert(at, at << 50);
+                }
+            }
+            scatter(&index, merged);
+            drop(index);
+            assert_eq!(Header::read(directory.path()).unwrap().format, 1);
+            let context = format!("{merged} tables merged");
+            let reading = Index::<u64>::open_read_only(directory.path()).unwrap();
+            judge(&reading, &model, &context);
+            let index = Index::<u64>::open(directory.path()).unwrap();
+            judge(&index, &model, &context);
+            assert_eq!(Header::read(directory.path()).unwrap().format, 3);
+            for table in 1..4 {
+                let left = some_of::<u64>(&index.shared.store, table, &[2]).unwrap();
+                assert_eq!(left, [], "table {table}");
+            }
+            // What one handle has gathered another one changes.
+            index.remove(&70_u64.to_be_bytes()).unwrap();
+            index.insert(&41_u64.to_be_bytes(), 41 << 50).unwrap();
+            model.remove(&70);
+            model.insert(41, 41 << 50);
+            judge(&index, &model, "changed");
+            index.merge(&()).unwrap();
+            judge(&index, &model, "merged");
+            assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
+        }
+    }
+}
