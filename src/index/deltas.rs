@@ -36,25 +36,28 @@ impl<F: Fingerprint> Deltas<F> {
 
     /// Reads delta entries up to a number. Returns whether these are all.
     pub(crate) fn some(snapshot: &Snapshot, tables: &[Table], most: usize) -> Result<(Self, bool)> {
-        let mut all = Vec::new();
+        let (mut all, mut complete) = (Vec::new(), true);
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
-            let before = all.len();
+            // Later tables repeat what earlier ones have.
+            let known: HashSet<F> = match number {
+                0 => HashSet::new(),
+                _ => all.iter().map(|(fingerprint, _)| *fingerprint).collect(),
+            };
             each(snapshot, number, |permuted: F, delta| {
-                all.push((table.permutation().invert(permuted), delta));
-                all.len() <= most
+                let fingerprint = table.permutation().invert(permuted);
+                if known.contains(&fingerprint) {
+                    return true;
+                }
+                complete = all.len() < most;
+                if complete {
+                    all.push((fingerprint, delta));
+                }
+                complete
             })?;
-            if number > 0 && all.len() > before {
-                // The first table has the newest.
-                let (known, later) = all.split_at(before);
-                let known: HashSet<F> = known.iter().map(|(fingerprint, _)| *fingerprint).collect();
-                let later = later.iter().filter(|(later, _)| !known.contains(later)).copied();
-                let later: Vec<_> = later.collect();
-                all.truncate(before);
-                all.extend(later);
+            if !complete {
+                break;
             }
         }
-        let complete = all.len() <= most;
-        all.truncate(most);
         Ok((Self(all), complete))
     }
 

@@ -71,7 +71,7 @@ impl<F: Fingerprint> Secondary<F> {
     /// Opens an index as a secondary with the given settings.
     ///
     /// The memory budget applies to each of two states: one is read while the other catches up.
-    /// Each catch-up loads resident fingerprints again.
+    /// Each catch-up loads resident fingerprints again, and the next search reads the delta entries.
     ///
     /// ```
     /// use hamdex::{Index, IndexOptions, Secondary};

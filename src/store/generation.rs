@@ -21,7 +21,7 @@ pub(crate) enum Family {
     Docs,
     /// Fingerprint and document key to nothing.
     Postings,
-    /// Permuted fingerprints of one table, as runs and delta entries.
+    /// Permuted fingerprints of one table, as runs. The first one also has the delta entries.
     Table(usize),
     /// Packed documents, beneath those of `Docs`.
     DocPacks,

@@ -24,10 +24,10 @@ use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Delta entries deleted in one batch.
-const DELETED_TOGETHER: usize = 1 << 12;
+/// Delta entries deleted in one batch, which holds writers up if any removes a fingerprint.
+const DELETED_TOGETHER: usize = 1 << 10;
 
-/// Changes recorded during a pass. With more, it deletes nothing and the next one begins anew.
+/// Changes recorded during a pass. With more, it deletes nothing and the next one begins again.
 const MOST_RECORDED: usize = 1 << 22;
 
 /// Fewest delta entries for which a pass begins if memory is short.
@@ -257,13 +257,16 @@ impl<F: Fingerprint> Step<'_, F> {
         let ahead = pass.ordered.get(pass.done..).unwrap_or_default();
         let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
         let mut batch = committer.store.batch()?;
+        let changes = merged.deleted.len() + merged.runs.len();
         for last in &merged.deleted {
             batch.delete_entry(pass.table, Kind::Run, *last)?;
         }
         for (last, value) in &merged.runs {
             batch.put_run(pass.table, *last, value)?;
         }
-        commit_beside(committer.turn(), batch)?;
+        if changes > 0 {
+            commit_beside(committer.turn(), batch)?;
+        }
         pass.done += merged.deltas;
         if pass.done == pass.ordered.len() {
             pass.turn_to(pass.table + 1, committer.core.plan.tables());
@@ -287,10 +290,11 @@ impl<F: Fingerprint> Step<'_, F> {
         let some = pass.ordered.get(pass.done..until).unwrap_or_default();
         let first = committer.core.plan.tables().first();
         let mut batch = committer.store.batch()?;
-        let mut removes = false;
+        let (mut deletes, mut removes) = (false, false);
         for (entry, delta) in some.iter().filter(|_| known) {
             let fingerprint = first.map_or(*entry, |first| first.permutation().invert(*entry));
             if !pass.changed.contains(&fingerprint) {
+                deletes = true;
                 removes |= *delta == Delta::Removed;
                 batch.delete_entry(0, Kind::Delta, *entry)?;
             }
@@ -299,8 +303,10 @@ impl<F: Fingerprint> Step<'_, F> {
             // An insert of a removed fingerprint must not reach the log before its entry is deleted.
             commit(batch)?;
             drop(turn);
-        } else {
+        } else if deletes {
             commit_beside(turn, batch)?;
+        } else {
+            drop(turn);
         }
         pass.done = until;
         if pass.done < pass.ordered.len() {

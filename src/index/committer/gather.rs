@@ -55,6 +55,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::index::deltas::Deltas;
     use crate::index::{Header, Index, IndexOptions};
     use crate::{Query, SearchPath};
 
@@ -79,7 +80,7 @@ mod tests {
         let shared = &*index.shared;
         let tables = shared.core.plan.tables();
         let snapshot = shared.store.snapshot();
-        let deltas = crate::index::deltas::Deltas::<u64>::of(&snapshot, tables).unwrap();
+        let deltas = Deltas::<u64>::of(&snapshot, tables).unwrap();
         for _ in 0..merged {
             shared.merge_step().unwrap();
         }
@@ -123,6 +124,13 @@ mod tests {
             let context = format!("{merged} tables merged");
             let reading = Index::<u64>::open_read_only(directory.path()).unwrap();
             judge(&reading, &model, &context);
+            let snapshot = reading.shared.store.snapshot();
+            let tables = reading.shared.core.plan.tables();
+            let count = if merged < 4 { 60 } else { 0 };
+            for most in [0, 1, 59, 60, 61] {
+                let (some, complete) = Deltas::<u64>::some(&snapshot, tables, most).unwrap();
+                assert_eq!((some.len(), complete), (count.min(most), count <= most), "{context}");
+            }
             let index = Index::<u64>::open(directory.path()).unwrap();
             judge(&index, &model, &context);
             assert_eq!(Header::read(directory.path()).unwrap().format, 3);

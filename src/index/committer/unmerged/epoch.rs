@@ -139,8 +139,9 @@ impl<F: Fingerprint> Epoch<F> {
         let (tables, some) = {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
             let Some(held) = held.as_ref().filter(|held| held.bare.len() >= FEW) else { return };
-            let some = held.bare.len().min(largest);
-            if self.limits.room() < some * F::BYTES * SHARE_OF_TABLES {
+            let room = self.limits.room() / (F::BYTES * SHARE_OF_TABLES);
+            let some = held.bare.len().min(largest).min(room);
+            if some < FEW {
                 return;
             }
             (held.tables.clone(), held.bare.iter().take(some).copied().collect::<Vec<F>>())
