@@ -155,7 +155,9 @@ impl IndexOptions {
 
     /// Sets the memory for block cache, write buffers and unmerged fingerprints in bytes.
     ///
-    /// Default: 512 MiB. At least 16 MiB are used.
+    /// Default: 512 MiB. At least 16 MiB are used. An eighth is for unmerged fingerprints: 8 bytes
+    /// for each of 64 bits, and 24 with tables. Writers merge before it is full. A handle that only
+    /// reads, with less memory than a writer had, may have to read all of them at each search.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
