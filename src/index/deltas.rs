@@ -22,12 +22,6 @@ const AT_ONCE: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Deltas<F>(Vec<(F, Delta)>);
 
-impl<F> Default for Deltas<F> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
 impl<F: Fingerprint> Deltas<F> {
     /// Reads all delta entries of a snapshot.
     pub(crate) fn of(snapshot: &Snapshot, tables: &[Table]) -> Result<Self> {

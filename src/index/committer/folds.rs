@@ -86,7 +86,7 @@ impl<F: Fingerprint> Pass<F> {
 }
 
 /// Runs of a table, merged with their delta entries and encoded again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::index) struct Merged<F> {
     /// Keys of runs that were read and that no new run has.
     pub(in crate::index) deleted: Vec<F>,

@@ -20,7 +20,6 @@ use rayon::prelude::*;
 
 pub(super) use self::epoch::Epoch;
 use self::epoch::Held;
-
 use crate::error::Result;
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
