@@ -73,6 +73,7 @@ mod index;
 pub mod interop;
 pub mod join;
 mod kernel;
+mod mapping;
 mod pages;
 pub mod plan;
 mod progress;

@@ -10,11 +10,15 @@
 )]
 
 mod account;
+mod array;
 mod chain;
 mod cut;
 mod flat;
+mod group;
+mod guard;
 mod radii;
 mod routing;
+mod saved;
 mod scan;
 mod search;
 mod shells;
@@ -23,6 +27,7 @@ mod table;
 mod tests;
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 use rdst::RadixSort;
@@ -30,6 +35,7 @@ use rdst::RadixSort;
 pub(crate) use self::account::{Account, TableAccount};
 use self::chain::Route;
 use self::cut::Cut;
+use self::group::QueryGroup;
 use self::radii::Masks;
 use self::routing::Routing;
 pub(crate) use self::search::Hit;
@@ -100,7 +106,6 @@ pub struct NearFingerprint<F> {
 /// assert!(!tables.is_empty());
 /// # Ok::<(), hamdex::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct ResidentTables<F> {
     tables: Vec<Table>,
     /// The block of the first table for each member, if its buckets are small.
@@ -110,7 +115,19 @@ pub struct ResidentTables<F> {
     cells: Masks,
     len: usize,
     routing: Routing,
+    /// The file that the tables are mapped from, if any.
+    file: Option<PathBuf>,
     width: PhantomData<F>,
+}
+
+impl<F> std::fmt::Debug for ResidentTables<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResidentTables")
+            .field("len", &self.len)
+            .field("tables", &self.tables.len())
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<F: Fingerprint> ResidentTables<F> {
@@ -157,12 +174,14 @@ impl<F: Fingerprint> ResidentTables<F> {
         budget: usize,
         costs: Costs,
     ) -> Result<Option<Self>> {
-        let len = members.len();
+        let tables = Self::tables_within(members.len(), budget);
+        tables.map(|tables| Self::of_distinct(members, tables, costs)).transpose()
+    }
+
+    /// Returns how many tables of `len` fingerprints fit into `budget` bytes, `None` if too few.
+    fn tables_within(len: usize, budget: usize) -> Option<u32> {
         let mut sizes = (FEWEST_TABLES..=Self::MOST_TABLES).rev();
-        let Some(tables) = sizes.find(|&tables| Self::fits(len, tables, budget)) else {
-            return Ok(None);
-        };
-        Self::of_distinct(members, tables, costs).map(Some)
+        sizes.find(|&tables| Self::fits(len, tables, budget))
     }
 
     /// Returns true if `len` fingerprints fit into `tables` tables within `budget` bytes.
@@ -190,10 +209,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         (bucket_bits, cell_bits): (u32, u32),
         costs: Costs,
     ) -> Result<Self> {
-        if u32::try_from(members.len()).is_err() {
-            let reason = format!("{} fingerprints exceed 4,294,967,295", members.len());
-            return Err(Error::InvalidOption { name: "resident tables", reason });
-        }
+        require_countable(members.len())?;
         debug_assert!(tables > 0, "at least one table is needed");
         let blocks = 0..tables.min(Self::MOST_TABLES);
         let build = |block| Table::build(Cut::new::<F>(block, bucket_bits), cell_bits, members);
@@ -202,17 +218,21 @@ impl<F: Fingerprint> ResidentTables<F> {
         } else {
             blocks.into_par_iter().map(build).collect()
         };
-        let routing = Routing::new::<F>(&tables, members.len(), (bucket_bits, cell_bits), costs);
-        let flat = is_flat(members.len(), (bucket_bits, cell_bits)).then_some(&tables[0]);
-        Ok(Self {
-            own_blocks: flat.map(Table::own_blocks),
+        Ok(Self::of_tables(tables, members.len(), (bucket_bits, cell_bits), costs))
+    }
+
+    /// Adds to tables what is not stored with them.
+    fn of_tables(tables: Vec<Table>, len: usize, directory: (u32, u32), costs: Costs) -> Self {
+        Self {
+            routing: Routing::new::<F>(&tables, len, directory, costs),
+            own_blocks: is_flat(len, directory).then(|| tables[0].own_blocks()),
             tables,
-            masks: Masks::new(bucket_bits),
-            cells: Masks::new(cell_bits),
-            len: members.len(),
-            routing,
+            masks: Masks::new(directory.0),
+            cells: Masks::new(directory.1),
+            len,
+            file: None,
             width: PhantomData,
-        })
+        }
     }
 
     /// Returns the expected time of one search among `len` fingerprints, in nanoseconds.
@@ -353,6 +373,7 @@ impl<F: Fingerprint> ResidentTables<F> {
         self.scan_for(&[query], distance, &mut |hit| {
             found.push(NearFingerprint { distance: hit.distance, fingerprint: hit.fingerprint });
         });
+        self.require_intact()?;
         found.sort_unstable();
         Ok(found)
     }
@@ -378,12 +399,12 @@ impl<F: Fingerprint> ResidentTables<F> {
         let known = self.routing.known(distance);
         if !self.routing.is_skewed() {
             self.search_route(known.route(), queries, distance, &mut hit);
-            return Ok(());
+            return self.require_intact();
         }
         if let &[query] = queries {
             let route = self.routing.of(&self.tables, query, known);
             self.search_route(route, queries, distance, &mut hit);
-            return Ok(());
+            return self.require_intact();
         }
         // Queries with different routes are still searched together; the others scan.
         let (mut routed, mut scanned) = (QueryGroup::default(), QueryGroup::default());
@@ -400,7 +421,7 @@ impl<F: Fingerprint> ResidentTables<F> {
             let mut hit = |found| hit(scanned.in_place(found));
             self.scan_for(&scanned.queries, distance, &mut hit);
         }
-        Ok(())
+        self.require_intact()
     }
 
     /// Answers queries by one route, or by a scan if there is none.
@@ -430,33 +451,6 @@ impl<F: Fingerprint> ResidentTables<F> {
     }
 }
 
-/// Queries of a batch that are answered in the same way.
-#[derive(Debug)]
-struct QueryGroup<'a, F> {
-    places: Vec<usize>,
-    queries: Vec<F>,
-    routes: Vec<&'a Route>,
-}
-
-impl<F> Default for QueryGroup<'_, F> {
-    fn default() -> Self {
-        Self { places: Vec::new(), queries: Vec::new(), routes: Vec::new() }
-    }
-}
-
-impl<'a, F> QueryGroup<'a, F> {
-    fn push(&mut self, place: usize, query: F, route: Option<&'a Route>) {
-        self.places.push(place);
-        self.queries.push(query);
-        self.routes.extend(route);
-    }
-
-    /// Returns a hit with the index of its query in the batch.
-    fn in_place(&self, found: Hit<F>) -> Hit<F> {
-        Hit { query: self.places[found.query], ..found }
-    }
-}
-
 /// Returns true if scans ignore bucket borders, because buckets hold fewer members than lanes.
 fn is_flat(len: usize, (bucket_bits, cell_bits): (u32, u32)) -> bool {
     cell_bits == 0 && len < LANES << bucket_bits
@@ -469,6 +463,15 @@ fn directory_bits(len: usize) -> (u32, u32) {
     let members = log2.saturating_sub(bucket_bits);
     let large = members >= CELLS_MIN_LOG2;
     (bucket_bits, if large { members - CELL_MEMBERS_LOG2 } else { 0 })
+}
+
+/// Fails unless members have numbers of 32 bits.
+fn require_countable(len: usize) -> Result<()> {
+    if u32::try_from(len).is_err() {
+        let reason = format!("{len} fingerprints exceed 4,294,967,295");
+        return Err(Error::InvalidOption { name: "resident tables", reason });
+    }
+    Ok(())
 }
 
 fn check(distance: u32, bits: u32) -> Result<()> {

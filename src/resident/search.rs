@@ -203,6 +203,7 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         let &Probe { ref range, chain, target, query, table, bucket, flips } = probe;
         let ahead = chain.ahead(flips);
         let all = of_table.cut().columns();
+        of_table.require(range, 0..ahead);
         for at in range.clone().step_by(LANES) {
             let valid = u32::MAX >> LANES.saturating_sub(range.end - at);
             let near = near(lanes, of_table, chain, &target, (at, valid, flips), ahead);
@@ -252,6 +253,7 @@ impl<'a, F: Fingerprint> Sweep<'a, F> {
         }
         let of_table = &columns[close.table];
         let all = of_table.cut().columns();
+        of_table.require(&(close.at..close.at + LANES), close.chain.ahead(close.flips)..all);
         let from = (close.at, close.near, close.flips);
         let near = near(lanes, of_table, close.chain, &close.target, from, all);
         if near != 0 {

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::BLOCK_BITS;
+use super::array::{Array, Section};
 use super::cut::{Cut, Parts};
+use super::guard::Guard;
 use crate::fingerprint::Fingerprint;
 use crate::kernel::{self, LANES};
 use crate::pages::Pages;
@@ -18,16 +20,18 @@ pub(super) struct Table {
     /// Number of leading bits of the first column that select a cell within a bucket.
     cell_bits: u32,
     /// Start of each cell, and the end of the last.
-    starts: Pages<u32>,
+    starts: Array<u32>,
     /// All columns, one after another.
-    columns: Pages<u16>,
+    columns: Array<u16>,
+    /// Checks the columns of a mapped file.
+    guard: Option<Guard>,
 }
 
 impl Table {
     /// Sorts fewer than 2^32 distinct fingerprints into buckets.
     pub(super) fn build<F: Fingerprint>(cut: Cut, cell_bits: u32, members: &[F]) -> Self {
         let mut starts = Pages::<u32>::zeroed(cut.buckets() + 1);
-        let stride = members.len() + LANES;
+        let stride = Self::stride(members.len());
         let mut columns = Pages::<u16>::zeroed(stride * cut.columns());
         {
             // Counts are stored two places on, so that filling the buckets leaves each start in
@@ -59,7 +63,53 @@ impl Table {
         if cell_bits > 0 {
             starts = sort_into_cells(cut, cell_bits, starts.as_slice(), columns.as_mut_slice());
         }
-        Self { cut, cell_bits, starts, columns }
+        let (starts, columns) = (Array::Own(starts), Array::Own(columns));
+        Self { cut, cell_bits, starts, columns, guard: None }
+    }
+
+    /// Makes a table of the arrays of a file; `None` if its directory does not fit `len` members.
+    pub(super) fn saved(
+        cut: Cut,
+        cell_bits: u32,
+        len: usize,
+        (starts, columns): (Section<u32>, Section<u16>),
+        guard: Guard,
+    ) -> Option<Self> {
+        let places = starts.as_slice();
+        let fits = places.is_sorted() && places.last().is_some_and(|&end| end as usize == len);
+        let (starts, columns) = (Array::Saved(starts), Array::Saved(columns));
+        fits.then_some(Self { cut, cell_bits, starts, columns, guard: Some(guard) })
+    }
+
+    /// Returns the number of bits that select a bucket, and of those that select a cell in it.
+    pub(super) fn directory(&self) -> (u32, u32) {
+        (self.cut.bucket_bits(), self.cell_bits)
+    }
+
+    /// Returns the directory and the columns.
+    pub(super) fn arrays(&self) -> (&[u32], &[u16]) {
+        (self.starts.as_slice(), self.columns.as_slice())
+    }
+
+    /// Returns the number of starts of a table, and the length of one of its columns.
+    pub(super) fn lengths(cut: Cut, cell_bits: u32, members: usize) -> (usize, usize) {
+        ((cut.buckets() << cell_bits) + 1, Self::stride(members))
+    }
+
+    /// Returns the length of a column, which has padding.
+    fn stride(members: usize) -> usize {
+        members + LANES
+    }
+
+    /// Compares all columns with their checksums.
+    pub(super) fn require_all(&self) {
+        let columns = self.columns();
+        columns.require(&(0..columns.stride), 0..self.cut.columns());
+    }
+
+    /// Returns a block of the columns that does not match its checksum, if any was met.
+    pub(super) fn damaged(&self) -> Option<u64> {
+        self.guard.as_ref().and_then(Guard::damaged)
     }
 }
 
@@ -116,6 +166,7 @@ pub(super) struct Columns<'a> {
     stride: usize,
     starts: &'a [u32],
     members: &'a [u16],
+    guard: Option<&'a Guard>,
 }
 
 impl Table {
@@ -127,6 +178,7 @@ impl Table {
             stride: columns.len() / self.cut.columns().max(1),
             starts: self.starts.as_slice(),
             members: columns,
+            guard: self.guard.as_ref(),
         }
     }
 
@@ -179,7 +231,8 @@ impl Table {
 
     /// Returns the size of the table, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.starts.bytes() + self.columns.bytes()
+        let guard = self.guard.as_ref().map_or(0, Guard::bytes);
+        self.starts.bytes() + self.columns.bytes() + guard
     }
 
     /// Returns the size of a table of `members` members, in bytes.
@@ -193,7 +246,7 @@ impl Table {
 impl Columns<'_> {
     /// Columns without members.
     pub(super) const EMPTY: Self =
-        Self { cut: Cut::NONE, cell_bits: 0, stride: 0, starts: &[], members: &[] };
+        Self { cut: Cut::NONE, cell_bits: 0, stride: 0, starts: &[], members: &[], guard: None };
 
     /// Returns the range of the members of a bucket.
     #[inline(always)]
@@ -245,6 +298,19 @@ impl Columns<'_> {
         for column in columns {
             let start = column * self.stride + range.start;
             prefetch_lines(self.members, &(start..start + range.len()));
+        }
+    }
+
+    /// Compares some columns of a range of members with their checksums, if they are in a file.
+    ///
+    /// Every other method that reads members expects this; damage is reported after the search.
+    #[inline(always)]
+    pub(super) fn require(&self, range: &Range<usize>, columns: Range<usize>) {
+        let Some(guard) = self.guard.filter(|_| !range.is_empty()) else { return };
+        let array = bytemuck::cast_slice(self.members);
+        for column in columns {
+            let start = size_of::<u16>() * (column * self.stride + range.start);
+            guard.require(array, start..start + size_of::<u16>() * range.len());
         }
     }
 

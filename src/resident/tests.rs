@@ -1,3 +1,5 @@
+mod saved;
+
 use proptest::prelude::{any, prop_assert_eq, proptest};
 
 use super::*;
