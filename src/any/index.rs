@@ -414,6 +414,24 @@ impl AnyIndex {
         each_width!(AnyIndex, self, index => index.compact())
     }
 
+    /// Saves all fingerprints to a file, which other handles map instead of loading them.
+    ///
+    /// ```
+    /// # use hamdex::{IndexOptions, any::AnyIndex};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// let index = AnyIndex::create(directory.path(), 64, &IndexOptions::new())?;
+    /// index.insert(b"page", 0xff)?;
+    /// assert!(index.save_resident(1 << 30)?.is_some());
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::save_resident`].
+    pub fn save_resident(&self, budget: usize) -> Result<Option<u64>> {
+        each_width!(AnyIndex, self, index => index.save_resident(budget))
+    }
+
     /// Writes what is in memory to table files; the log already holds it.
     ///
     /// # Errors

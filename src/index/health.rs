@@ -59,12 +59,14 @@ pub struct MemoryUsage {
     pub file_indexes: u64,
     /// Fingerprints held in memory for searches.
     pub resident: u64,
+    /// Fingerprints in a mapped file, which processes share and the system can drop.
+    pub resident_shared: u64,
     /// Fingerprints in memory that no merge has taken in yet.
     pub unmerged: u64,
 }
 
 impl MemoryUsage {
-    /// Returns the sum of all parts in bytes.
+    /// Returns the sum of all parts in bytes, without what is shared.
     pub fn total(&self) -> u64 {
         self.block_cache + self.write_buffers + self.file_indexes + self.resident + self.unmerged
     }
@@ -132,9 +134,17 @@ impl<F: Fingerprint> Index<F> {
     /// Returns failures of the store.
     pub fn memory_usage(&self) -> Result<MemoryUsage> {
         let (block_cache, write_buffers, file_indexes) = self.shared.store.memory_usage()?;
-        let resident = self.resident_bytes().unwrap_or(0) as u64;
+        let held = self.shared.committer.resident();
+        let (all, shared) = held.map_or((0, 0), |held| (held.bytes(), held.shared_bytes()));
         let unmerged = self.shared.committer.unmerged_bytes() as u64;
-        Ok(MemoryUsage { block_cache, write_buffers, file_indexes, resident, unmerged })
+        Ok(MemoryUsage {
+            block_cache,
+            write_buffers,
+            file_indexes,
+            resident: (all - shared) as u64,
+            resident_shared: shared as u64,
+            unmerged,
+        })
     }
 }
 

@@ -106,6 +106,8 @@ struct Shared<F: Fingerprint> {
     committer: Committer<F>,
     /// Held by the call that rewrites packs.
     repacking: Mutex<()>,
+    /// Held by the call that saves resident fingerprints.
+    saving: Mutex<()>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -231,7 +233,8 @@ impl<F: Fingerprint> Index<F> {
         };
         let budget = options.memory.max(store::MIN_MEMORY) / store::BESIDE_SHARE;
         let committer = Committer::open(Arc::clone(&store), Arc::clone(&core), builder, budget)?;
-        let shared = Arc::new(Shared { store, core, committer, repacking: Mutex::default() });
+        let (repacking, saving) = Default::default();
+        let shared = Arc::new(Shared { store, core, committer, repacking, saving });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };
         if options.resident > 0 {

@@ -123,6 +123,14 @@ impl Snapshot {
         self.borrow_owner()
     }
 
+    /// Returns the number of the last change that the snapshot holds.
+    pub(super) fn sequence(&self) -> u64 {
+        let latest = || self.store().db.latest_sequence_number();
+        self.borrow_dependent()
+            .as_ref()
+            .map_or_else(latest, SnapshotWithThreadMode::sequence_number)
+    }
+
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let store = self.borrow_owner();
         let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };

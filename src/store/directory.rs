@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use super::moment::{NEW_RESIDENT_FILE, RESIDENT_FILE};
 use super::seal::SEAL_FILE;
 use crate::error::{Error, Result};
 
@@ -146,6 +147,7 @@ fn is_own_file(name: &str) -> bool {
     ["CURRENT", "IDENTITY", "LOCK", "LOG"].contains(&name)
         || ["MANIFEST-", "OPTIONS-", "LOG.old"].iter().any(|start| name.starts_with(start))
         || [LOCK_FILE, SEAL_FILE, CREATING_FILE, NEW_MARK].contains(&name)
+        || [RESIDENT_FILE, NEW_RESIDENT_FILE].contains(&name)
         || numbered(name)
 }
 
@@ -167,6 +169,15 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes the fingerprints that a killed process was saving. The caller holds the lock.
+pub(super) fn remove_unsaved(path: &Path) -> Result<()> {
+    let unsaved = path.join(NEW_RESIDENT_FILE);
+    match fs::remove_file(&unsaved) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&unsaved, error)),
+        _ => Ok(()),
+    }
 }
 
 /// Removes views that killed readers left.

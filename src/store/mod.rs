@@ -20,6 +20,7 @@ pub(crate) mod keys;
 mod log_batches;
 mod log_records;
 mod meta;
+mod moment;
 mod opening;
 mod overlay;
 pub(crate) mod pack;

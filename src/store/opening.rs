@@ -108,6 +108,7 @@ impl Opening {
                 if !builds {
                     directory::remove_stage(&path)?;
                     directory::remove_stale_views(&path)?;
+                    directory::remove_unsaved(&path)?;
                 }
                 let seal = Seal::begin(&path, bounds)?;
                 let mut store = store(Role::Primary { tuning, seal, _lock: lock }).live()?;

@@ -8,6 +8,10 @@
     reason = "queries are numbered here; one that slips must panic, not lose matches"
 )]
 
+mod saved;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use super::entries::Entries;
@@ -68,29 +72,15 @@ impl<F: Fingerprint> Resident<F> {
         budget: usize,
         costs: Costs,
     ) -> Result<Option<Self>> {
-        let mut members: Vec<F> = Vec::new();
-        if let Some(table) = plan.tables().first() {
-            let mut entries = Entries::new(snapshot)?;
-            while let Some(permuted) = entries.next()? {
-                members.push(permuted);
-                if members.len().is_multiple_of(1 << 20)
-                    && !ResidentTables::<F>::could_fit(members.len(), budget)
-                {
-                    return Ok(None);
-                }
-            }
-            if !table.permutation().is_identity() {
-                for member in &mut members {
-                    *member = table.permutation().invert(*member);
-                }
-            }
-        }
-        let base = ResidentTables::of_distinct_within(&members, budget, costs)?.map(Arc::new);
-        let new = |base| {
-            let (dirty, waiting, recent) = Default::default();
-            Self { base, dirty, waiting, recent, budget, costs }
-        };
-        Ok(base.map(new))
+        let Some(members) = members(snapshot, plan, budget)? else { return Ok(None) };
+        let base = ResidentTables::of_distinct_within(&members, budget, costs)?;
+        Ok(base.map(|base| Self::of(base, budget, costs)))
+    }
+
+    /// Begins with tables that hold everything of a snapshot.
+    fn of(base: ResidentTables<F>, budget: usize, costs: Costs) -> Self {
+        let (dirty, waiting, recent) = Default::default();
+        Self { base: Arc::new(base), dirty, waiting, recent, budget, costs }
     }
 
     /// Returns the state after a write, or `None` if it exceeds the budget.
@@ -144,6 +134,11 @@ impl<F: Fingerprint> Resident<F> {
         let dirty: usize = self.dirty.iter().map(|tables| tables.bytes()).sum();
         let bare: usize = self.bare().map(<[F]>::len).sum();
         self.base.bytes() + dirty + bare * F::BYTES
+    }
+
+    /// Returns how many of these bytes are in a mapped file.
+    pub(super) fn shared_bytes(&self) -> usize {
+        if self.base.is_mapped() { self.base.bytes() } else { 0 }
     }
 
     /// Returns the dirty fingerprints without tables.
@@ -206,6 +201,31 @@ impl<F: Fingerprint> Resident<F> {
     }
 }
 
+/// Reads all fingerprints of a snapshot. Returns `None` if tables of them exceed the budget.
+fn members<F: Fingerprint>(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    budget: usize,
+) -> Result<Option<Vec<F>>> {
+    let mut members: Vec<F> = Vec::new();
+    let Some(table) = plan.tables().first() else { return Ok(Some(members)) };
+    let mut entries = Entries::new(snapshot)?;
+    while let Some(permuted) = entries.next()? {
+        members.push(permuted);
+        if members.len().is_multiple_of(1 << 20)
+            && !ResidentTables::<F>::could_fit(members.len(), budget)
+        {
+            return Ok(None);
+        }
+    }
+    if !table.permutation().is_identity() {
+        for member in &mut members {
+            *member = table.permutation().invert(*member);
+        }
+    }
+    Ok(Some(members))
+}
+
 /// Drops fingerprints that have no document in the view.
 pub(super) fn only_stored<F: Fingerprint>(
     view: &mut View,
@@ -266,8 +286,9 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// Takes 24 bytes per distinct 64-bit fingerprint, down to half of that if the budget is small,
     /// and a third more while loading. Reads the first table once and uses all threads of rayon's
-    /// current pool. Writers and searches continue; inserts and removals through this handle show
-    /// at once.
+    /// current pool, unless [`save_resident`](Self::save_resident) has saved the present state:
+    /// then it maps the file. Writers and searches continue; inserts and removals through this
+    /// handle show at once.
     ///
     /// Returns whether the fingerprints fit. If they do not, or if later inserts exceed the budget,
     /// searches read the store as before. Another call loads again, which speeds up searches after
@@ -288,12 +309,15 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     ///
-    /// Returns an error on damage or a failure of the store, and
+    /// Returns an error on damage, also of the saved file, or a failure of the store, and
     /// [`InvalidOption`](crate::Error::InvalidOption) for 2^32 or more fingerprints.
     pub fn load_resident(&self, budget: usize) -> Result<bool> {
         let core = &self.shared.core;
         let watch = self.shared.committer.watch()?;
-        let loaded = Resident::load(watch.reader.snapshot(), &core.plan, budget, core.costs)?;
+        let loaded = match self.saved_resident(&watch.reader, budget)? {
+            Some(saved) => Some(saved),
+            None => Resident::load(watch.reader.snapshot(), &core.plan, budget, core.costs)?,
+        };
         self.shared.committer.install(watch, loaded);
         Ok(self.shared.committer.resident().is_some())
     }
