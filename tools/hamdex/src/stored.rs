@@ -56,12 +56,13 @@ pub(crate) fn load<F: Fingerprint>(
     path: &Path,
     memory: &MemoryArg,
 ) -> Result<()> {
-    if index.load_resident(memory.memory.0)? {
-        return Ok(());
-    }
+    if index.load_resident(memory.memory.0)? { Ok(()) } else { Err(does_not_fit(path, memory)) }
+}
+
+/// Refuses to hold an index in memory that has no room for it.
+pub(crate) fn does_not_fit(path: &Path, memory: &MemoryArg) -> Failure {
     let held = size::bytes(memory.memory.0 as f64);
-    let reason = format!("does not fit into {held} of memory; raise --memory");
-    Err(Failure::refused(path, reason))
+    Failure::refused(path, format!("does not fit into {held} of memory; raise --memory"))
 }
 
 /// Returns the requested settings of a new index.

@@ -515,6 +515,8 @@ class Index(_Searched):
         """Returns a snapshot of the index, which never changes."""
     def check(self) -> list[str]:
         """Checks the index for damage; returns a description of each problem."""
+    def save_resident(self, budget: int) -> int:
+        """Saves all fingerprints for processes that open the index with `resident`."""
     def flush(self) -> None:
         """Makes all writes survive a power loss."""
     def close(self) -> None:

@@ -389,6 +389,20 @@ impl Index {
         Ok(problems?)
     }
 
+    /// Saves all fingerprints for processes that open the index with `resident`.
+    ///
+    /// They map the file `hamdex.resident` and share it until the index is written again.
+    /// budget: bytes that the tables may take. Returns the size of the file.
+    #[pyo3(signature = (budget))]
+    fn save_resident(&self, py: Python<'_>, budget: usize) -> PyResult<u64> {
+        let open = self.opened()?;
+        let saved = detached(py, || {
+            let bytes = open.save_resident(budget)?;
+            bytes.ok_or_else(|| Failure::usage(format!("they do not fit into {budget} bytes")))
+        });
+        Ok(saved?)
+    }
+
     /// Makes all writes survive a power loss.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.opened()?;

@@ -207,5 +207,10 @@ def test_a_closed_index_can_be_reopened_while_a_forked_child_runs(tmp_path):
 
 def test_the_whole_index_can_be_held_in_memory(tmp_path, posts):
     hamdex.Index.build(tmp_path / "idx", pa.table(posts)).close()
+    with hamdex.Index.open(tmp_path / "idx") as index:
+        with pytest.raises(ValueError, match="fit"):
+            index.save_resident(100)
+        saved = index.save_resident(1 << 28)
+    assert saved == (tmp_path / "idx" / "hamdex.resident").stat().st_size
     with hamdex.Index.open(tmp_path / "idx", resident=1 << 28) as index:
         assert index.search(posts["text"][3], distance=0)[0].distance == 0

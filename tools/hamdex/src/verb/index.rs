@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::session::Session;
 use crate::size;
 use crate::table::Table;
-use crate::verb::{backup, check, explain, stats};
+use crate::verb::{backup, check, explain, resident, stats};
 
 /// Look after an index: its statistics, checks, repairs and backups
 #[derive(Debug, Args)]
@@ -35,6 +35,7 @@ pub(crate) enum IndexVerb {
     #[command(alias = "fold")]
     Merge(MergeArgs),
     Compact(CompactArgs),
+    Resident(resident::ResidentArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
 }
@@ -48,6 +49,7 @@ impl IndexArgs {
             IndexVerb::Repair(args) => args.run(session),
             IndexVerb::Merge(args) => args.run(session),
             IndexVerb::Compact(args) => args.run(session),
+            IndexVerb::Resident(args) => args.run(session),
             IndexVerb::Backup(args) => args.run(session),
             IndexVerb::Restore(args) => args.run(session),
         }

@@ -19,6 +19,7 @@ mod pairs;
 mod plan;
 mod query;
 mod remove;
+mod resident;
 mod stats;
 
 use clap::Subcommand;

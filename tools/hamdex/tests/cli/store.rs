@@ -186,6 +186,27 @@ fn digits_name_the_text_id_first_and_else_the_number() {
 }
 
 #[test]
+fn saved_fingerprints_serve_searches_in_memory_until_the_next_write() {
+    let bench = Bench::new();
+    bench.file("prints.jsonl", PRINTS);
+    bench.ok("insert idx prints.jsonl");
+    let search = "query idx --fingerprint 00000000000000ff -k 3 --memory 8M";
+    let wanted = bench.ok(search).stdout;
+    let report = &bench.ok("index resident idx --memory 8M --json").json()[0];
+    let saved = std::fs::metadata(bench.path("idx/hamdex.resident")).unwrap();
+    assert_eq!(report["bytes"], saved.len());
+    assert_eq!(bench.ok(&format!("{search} --resident")).stdout, wanted);
+    std::fs::write(bench.path("idx/hamdex.resident"), "damaged").unwrap();
+    assert_eq!(bench.run(&format!("{search} --resident")).status, 4);
+    assert_eq!(bench.ok(search).stdout, wanted);
+    bench.file("more.jsonl", PRINTS.replace("\"id\":\"", "\"id\":\"more "));
+    bench.ok("index resident idx --memory 8M");
+    bench.ok("insert idx more.jsonl");
+    assert_eq!(bench.ok(&format!("{search} --resident")).stdout, bench.ok(search).stdout);
+    assert_eq!(bench.run("index resident idx --memory 100").status, 1);
+}
+
+#[test]
 fn upkeep_reports_and_leaves_the_documents_alone() {
     let bench = Bench::new();
     bench.file("prints.jsonl", PRINTS);

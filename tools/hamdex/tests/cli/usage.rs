@@ -313,7 +313,10 @@ fn there_is_a_manual_page_for_every_verb() {
         let page = bench.read(&format!("pages/man1/hamdex-{verb}.1"));
         assert!(page.contains("SYNOPSIS") && page.contains("Example:"), "{verb}: {page}");
     }
-    for verb in ["stats", "check", "repair", "merge", "compact", "backup", "restore", "explain"] {
+    let verbs = [
+        "stats", "check", "repair", "merge", "compact", "resident", "backup", "restore", "explain",
+    ];
+    for verb in verbs {
         let page = bench.read(&format!("pages/man1/hamdex-index-{verb}.1"));
         assert!(page.contains("SYNOPSIS") && page.contains("Example:"), "{verb}: {page}");
         assert!(!bench.path(&format!("pages/man1/hamdex-{verb}.1")).exists(), "{verb}");
