@@ -1,4 +1,4 @@
-//! One large index: build, check, searches, a batch and the join, with planted pairs.
+//! One large index: build, check, searches on disk and in memory, and the join with planted pairs.
 //!
 //! Fingerprints are computed from their row, so nothing but the index is stored. Every fifth row is
 //! a copy of an earlier one with 0 to 3 flipped bits, the others are random. Some of these pairs
@@ -42,6 +42,9 @@ pub(crate) struct Billion {
     /// Memory of the join in MiB
     #[arg(long, default_value_t = 8192)]
     join_memory: usize,
+    /// Memory of the resident fingerprints in MiB
+    #[arg(long, default_value_t = 14_336)]
+    resident_memory: usize,
     /// Queries of the batch
     #[arg(long, default_value_t = 1_000_000)]
     queries: usize,
@@ -66,10 +69,13 @@ enum Step {
     Join,
     /// Reads every entry of the index
     Check,
+    /// Saves the fingerprints to a file, maps it, and searches in memory
+    Resident,
 }
 
 impl Step {
-    const ALL: [Self; 5] = [Self::Build, Self::Search, Self::Batch, Self::Join, Self::Check];
+    const ALL: [Self; 6] =
+        [Self::Build, Self::Search, Self::Batch, Self::Join, Self::Check, Self::Resident];
 }
 
 /// Measures what was asked for.
@@ -84,6 +90,7 @@ pub(crate) fn run(args: &Billion) -> Outcome<()> {
             Step::Batch => batch(args, rows)?,
             Step::Join => join(args, rows)?,
             Step::Check => check(args)?,
+            Step::Resident => resident(args, rows)?,
         }
         if let Some(peak) = report::peak_memory() {
             report::row(&format!("{step:?}: peak memory"), &format!("{:.0} MB", peak / 1e6));
@@ -154,16 +161,45 @@ fn build(args: &Billion, rows: Rows) -> Outcome<()> {
 
 fn search(args: &Billion, rows: Rows) -> Outcome<()> {
     let index = opened(args)?;
+    searches(rows, "search", |query| Ok(index.search(Query::new(query).distance(DISTANCE))?.len()))
+}
+
+/// Measures searches one by one, of each kind.
+fn searches(rows: Rows, name: &str, find: impl Fn(u64) -> Outcome<usize>) -> Outcome<()> {
     for (kind, near) in [("random", false), ("near stored ones", true)] {
         let mut found = 0;
         let mut times = Vec::with_capacity(SEARCHES);
         for query in rows.queries(SEARCHES, near) {
             let start = Instant::now();
-            found += index.search(Query::new(query).distance(DISTANCE))?.len();
+            found += find(query)?;
             times.push(start.elapsed());
         }
-        let name = format!("search, k = {DISTANCE}, {SEARCHES} queries {kind}, {found} matches");
+        let name = format!("{name}, k = {DISTANCE}, {SEARCHES} queries {kind}, {found} matches");
         report::spread(&name, &mut times);
+    }
+    Ok(())
+}
+
+fn resident(args: &Billion, rows: Rows) -> Outcome<()> {
+    let options = IndexOptions::new().memory(args.memory << 20);
+    let budget = args.resident_memory << 20;
+    let start = Instant::now();
+    let saved = Index::<u64>::open_with(&args.dir, &options)?.save_resident(budget)?;
+    let bytes = saved.ok_or("the fingerprints exceed --resident-memory")?;
+    report::rate("fingerprints saved", rows.count, start.elapsed());
+    report::row("bytes per document", &format!("{:.1}", bytes as f64 / rows.count.max(1) as f64));
+    for name in ["first search in memory", "search in memory"] {
+        let index = opened(args)?;
+        let start = Instant::now();
+        if !index.load_resident(budget)? {
+            return Err("the saved fingerprints are not loaded".into());
+        }
+        report::row(
+            "saved fingerprints mapped",
+            &format!("{:.3} s", start.elapsed().as_secs_f64()),
+        );
+        let reader = index.reader()?;
+        searches(rows, name, |query| Ok(reader.near(query, DISTANCE)?.len()))?;
     }
     Ok(())
 }
@@ -317,6 +353,7 @@ mod tests {
             count: 30_000,
             memory: 16,
             join_memory: 16,
+            resident_memory: 16,
             queries: 1000,
             steps: Step::ALL.to_vec(),
             seed: 7,
