@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Permutation, Table};
 use crate::store::keys::{self, Delta, Kind};
-use crate::store::{Family, Snapshot};
+use crate::store::{Cursor, Family, Snapshot};
 
 /// Fingerprints that are read at a time if memory cannot hold them all.
 const PIECE: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -30,29 +30,26 @@ impl<F: Fingerprint> Deltas<F> {
 
     /// Reads delta entries up to a number. Returns whether these are all.
     pub(crate) fn some(snapshot: &Snapshot, tables: &[Table], most: usize) -> Result<(Self, bool)> {
-        let (mut all, mut complete) = (Vec::new(), true);
+        let mut all = Vec::new();
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
             // Later tables repeat what earlier ones have.
             let known: HashSet<F> = match number {
                 0 => HashSet::new(),
                 _ => all.iter().map(|(fingerprint, _)| *fingerprint).collect(),
             };
-            each(snapshot, number, |permuted: F, delta| {
+            let mut cursor = first(snapshot, number)?;
+            while let Some((permuted, delta)) = next(&mut cursor, number)? {
                 let fingerprint = table.permutation().invert(permuted);
                 if known.contains(&fingerprint) {
-                    return true;
+                    continue;
                 }
-                complete = all.len() < most;
-                if complete {
-                    all.push((fingerprint, delta));
+                if all.len() == most {
+                    return Ok((Self(all), false));
                 }
-                complete
-            })?;
-            if !complete {
-                break;
+                all.push((fingerprint, delta));
             }
         }
-        Ok((Self(all), complete))
+        Ok((Self(all), true))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -79,19 +76,15 @@ impl<F: Fingerprint> Deltas<F> {
     ) -> Result<()> {
         let mut piece = Vec::new();
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
-            let mut failed = None;
-            each(snapshot, number, |permuted: F, delta| {
+            let mut cursor = first(snapshot, number)?;
+            while let Some((permuted, delta)) = next(&mut cursor, number)? {
                 if delta == Delta::Added {
                     piece.push(table.permutation().invert(permuted));
                 }
                 if piece.len() == PIECE {
-                    failed = visit(&mut piece).err();
+                    visit(&mut piece)?;
                     piece.clear();
                 }
-                failed.is_none()
-            })?;
-            if let Some(error) = failed {
-                return Err(error);
             }
         }
         if piece.is_empty() { Ok(()) } else { visit(&mut piece) }
@@ -111,19 +104,23 @@ fn stored_in(snapshot: &Snapshot) -> usize {
     snapshot.store().tables_with_deltas()
 }
 
-/// Calls `visit` with every delta entry that is stored in a table, ascending, until it returns false.
-fn each<F: Fingerprint>(
-    snapshot: &Snapshot,
-    table: usize,
-    mut visit: impl FnMut(F, Delta) -> bool,
-) -> Result<()> {
+/// Opens a cursor at the first delta entry that is stored in a table.
+fn first(snapshot: &Snapshot, table: usize) -> Result<Cursor<'_>> {
     let mut cursor = snapshot.probe(Family::Table(table), AT_ONCE)?;
     cursor.seek(&[Kind::Delta as u8]);
-    while let Some((key, value)) = cursor.entry()? {
-        match keys::delta(key, value, table)? {
-            Some((permuted, delta)) if visit(permuted, delta) => cursor.next(),
-            _ => break,
-        }
+    Ok(cursor)
+}
+
+/// Returns the delta entry under a cursor and moves on, or `None` behind the last one.
+#[inline]
+pub(super) fn next<F: Fingerprint>(
+    cursor: &mut Cursor<'_>,
+    table: usize,
+) -> Result<Option<(F, Delta)>> {
+    let Some((key, value)) = cursor.entry()? else { return Ok(None) };
+    let entry = keys::delta(key, value, table)?;
+    if entry.is_some() {
+        cursor.next();
     }
-    Ok(())
+    Ok(entry)
 }

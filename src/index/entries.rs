@@ -1,5 +1,6 @@
 //! Table entries: merges the runs and delta entries of a table into one ascending stream.
 
+use super::deltas;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::keys::{self, Delta, Kind, TableKey};
@@ -31,16 +32,7 @@ impl<F: Fingerprint> Unread<'_, F> {
     fn next(&mut self, table: usize) -> Result<Option<(F, Delta)>> {
         match self {
             Self::Held(deltas) => Ok(deltas.next().copied()),
-            Self::Stored(cursor) => {
-                let next = match cursor.entry()? {
-                    Some((key, value)) => keys::delta(key, value, table)?,
-                    None => None,
-                };
-                if next.is_some() {
-                    cursor.next();
-                }
-                Ok(next)
-            }
+            Self::Stored(cursor) => deltas::next(cursor, table),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::deltas;
 use crate::plan::Table;
-use crate::store::keys::{self, Delta, Kind, TableKey};
+use crate::store::keys::Kind;
 use crate::store::{Family, Store};
 
 /// Entries that one batch adds to the first table.
@@ -19,35 +20,25 @@ pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Tabl
     }
     let Some((first, later)) = tables.split_first() else { return Ok(()) };
     for (number, table) in (1..).zip(later) {
-        let mut from = vec![Kind::Delta as u8];
+        // One cursor serves all batches: it reads the state at its opening.
+        let mut cursor = store.sweep(Family::Table(number))?;
+        cursor.seek(&[Kind::Delta as u8]);
         loop {
-            let some: Vec<(F, Delta)> = some_of(store, number, &from)?;
-            let Some((last, _)) = some.last() else { break };
-            // The next key.
-            from = [TableKey::new(Kind::Delta, *last).as_ref(), &[0]].concat();
-            let mut batch = store.batch()?;
-            for (permuted, delta) in &some {
-                let fingerprint = table.permutation().invert(*permuted);
-                batch.put_delta(0, first.permutation().apply(fingerprint), *delta)?;
+            let (mut batch, mut added) = (store.batch()?, 0);
+            while added < ADDED_TOGETHER
+                && let Some((permuted, delta)) = deltas::next::<F>(&mut cursor, number)?
+            {
+                let fingerprint = table.permutation().invert(permuted);
+                batch.put_delta(0, first.permutation().apply(fingerprint), delta)?;
+                added += 1;
+            }
+            if added == 0 {
+                break;
             }
             batch.commit()?;
         }
     }
     store.drop_later_deltas()
-}
-
-fn some_of<F: Fingerprint>(store: &Store, table: usize, from: &[u8]) -> Result<Vec<(F, Delta)>> {
-    let mut some = Vec::new();
-    let mut cursor = store.sweep(Family::Table(table))?;
-    cursor.seek(from);
-    while some.len() < ADDED_TOGETHER
-        && let Some((key, value)) = cursor.entry()?
-        && let Some(entry) = keys::delta(key, value, table)?
-    {
-        some.push(entry);
-        cursor.next();
-    }
-    Ok(some)
 }
 
 #[cfg(test)]
@@ -135,8 +126,9 @@ mod tests {
             judge(&index, &model, &context);
             assert_eq!(Header::read(directory.path()).unwrap().format, 3);
             for table in 1..4 {
-                let left = some_of::<u64>(&index.shared.store, table, &[2]).unwrap();
-                assert_eq!(left, [], "table {table}");
+                let mut cursor = index.shared.store.sweep(Family::Table(table)).unwrap();
+                cursor.seek(&[Kind::Delta as u8]);
+                assert_eq!(deltas::next::<u64>(&mut cursor, table).unwrap(), None, "table {table}");
             }
             // What one handle has gathered another one changes.
             index.remove(&70_u64.to_be_bytes()).unwrap();
