@@ -2,11 +2,11 @@
 
 use rocksdb::{ColumnFamily, WriteBatch};
 
-use super::codec::{Lane, State};
+use super::codec::{HeaderRecord, Lane, State};
 use super::cursor::in_order;
 use super::keys::{Delta, Kind, TableKey};
 use super::overlay::{Base, REMOVED};
-use super::{Family, LANE_KEYS, STATE, Store, codec, engine_error};
+use super::{Family, HEADER, LANE_KEYS, STATE, Store, codec, engine_error};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
@@ -54,11 +54,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// States another format, as an earlier version would.
-    #[cfg(test)]
-    pub(crate) fn put_format(&mut self, format: u32) {
-        let header = super::codec::HeaderRecord { format, ..self.store.header.clone() };
-        self.put_meta(super::HEADER, &codec::encode(super::HEADER, &header));
+    pub(crate) fn put_header(&mut self, header: &HeaderRecord) {
+        self.put_meta(HEADER, &codec::encode(HEADER, header));
     }
 
     /// Counts documents in a lane that no concurrent batch uses.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::codec::{HeaderRecord, State};
 use super::overlay::Packs;
-use super::{Cursor, FORMAT, HEADER, PACKED_FORMAT, Store, codec, cursor, engine_error, has_packs};
+use super::{Cursor, Store, codec, current_format, cursor, engine_error, has_packs};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -137,13 +137,12 @@ impl Store {
         documents: u64,
         packed: bool,
     ) -> Result<()> {
-        let format = if packed { PACKED_FORMAT } else { FORMAT };
-        let header = HeaderRecord { format, ..self.header.clone() };
+        let header = HeaderRecord { format: current_format(packed), ..self.header.clone() };
         let mut batch = self.batch()?;
         batch.put_state(&State { generation, documents });
         batch.delete_meta(BUILDING);
         if header != self.header {
-            batch.put_meta(HEADER, &codec::encode(HEADER, &header));
+            batch.put_header(&header);
         }
         fail_point!("build.switching");
         batch.commit()?;

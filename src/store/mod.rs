@@ -86,6 +86,11 @@ pub(crate) const PACKED_FORMAT: u32 = 4;
 /// The first version, in which every table has its delta entries. With packs it is 2.
 pub(crate) const FIRST_FORMAT: u32 = 1;
 
+/// Returns the format of a new index with or without packs.
+fn current_format(packed: bool) -> u32 {
+    if packed { PACKED_FORMAT } else { FORMAT }
+}
+
 /// Returns true if an index of this format has packs.
 fn has_packs(format: u32) -> bool {
     format.is_multiple_of(2)
@@ -289,10 +294,10 @@ impl Store {
 
     /// Drops the delta entries of later tables, and states the format in which they have none.
     pub(crate) fn drop_later_deltas(&mut self) -> Result<()> {
-        let format = if has_packs(self.header.format) { PACKED_FORMAT } else { FORMAT };
+        let format = current_format(has_packs(self.header.format));
         let header = HeaderRecord { format, ..self.header.clone() };
         let mut batch = self.batch()?;
-        batch.put_meta(HEADER, &codec::encode(HEADER, &header));
+        batch.put_header(&header);
         for table in 1..self.tables {
             batch.delete_deltas(table)?;
         }

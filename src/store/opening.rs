@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rocksdb::Options;
 use tempfile::TempDir;
 
-use super::codec::{self, HeaderRecord, State};
+use super::codec::{HeaderRecord, State};
 use super::directory::{self, CREATING_FILE, LOCK_FILE, Lock, Mark, begin_creation, exists};
 use super::directory::{make, require_vacant, sync};
 use super::log_records::{self, LogRecords};
@@ -19,7 +19,7 @@ use super::resources::Resource;
 use super::seal::{Bounds, SEAL_FILE, Seal};
 use super::secondary::Following;
 use super::tuning::{MIN_MEMORY, Tuning};
-use super::{Database, Db, FORMAT, Family, HEADER, Role, Store, engine_error, resources, settled};
+use super::{Database, Db, FORMAT, Family, Role, Store, engine_error, resources, settled};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -193,7 +193,7 @@ impl Store {
     /// Writes header, resources and the state of an empty index in one batch.
     pub(super) fn write_header(&self, resources: &[Resource<'_>]) -> Result<()> {
         let mut batch = self.batch()?;
-        batch.put_meta(HEADER, &codec::encode(HEADER, &self.header));
+        batch.put_header(&self.header);
         for (name, bytes) in resources {
             resources::write(name, bytes, |key, record| batch.put_meta(key, record));
         }

@@ -48,6 +48,7 @@ mod tests {
     use super::*;
     use crate::index::deltas::Deltas;
     use crate::index::{Header, Index, IndexOptions};
+    use crate::store::codec::HeaderRecord;
     use crate::{Query, SearchPath};
 
     fn judge(index: &Index<u64>, model: &BTreeMap<u64, u64>, context: &str) {
@@ -85,7 +86,7 @@ mod tests {
                 }
             }
         }
-        batch.put_format(1);
+        batch.put_header(&HeaderRecord { format: 1, ..shared.store.header().clone() });
         batch.commit().unwrap();
     }
 
