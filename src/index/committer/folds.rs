@@ -171,11 +171,9 @@ impl<F: Fingerprint> Committer<F> {
 
     /// Returns a step that a writer should run, because memory is short, unless another one runs.
     pub(in crate::index) fn step_of_writer(&self) -> Result<Option<Step<'_, F>>> {
-        let wanted = {
-            let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-            published.unmerged.want_merging()
-        };
-        if !wanted || self.folds.unmerged() < LEAST_WORTH {
+        let wanted = self.folds.unmerged() >= LEAST_WORTH
+            && self.look(|published| published.unmerged.want_merging());
+        if !wanted {
             self.folds.owed.store(0, Ordering::Relaxed);
             return Ok(None);
         }

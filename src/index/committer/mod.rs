@@ -171,22 +171,32 @@ impl<F: Fingerprint> Committer<F> {
 
     /// Returns the memory of unmerged fingerprints, in bytes.
     pub(super) fn unmerged_bytes(&self) -> usize {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).unmerged.bytes()
+        self.look(|published| published.unmerged.bytes())
     }
 
     /// Returns whether memory asks for a merge, and how much of it is in use, in fifths.
     pub(super) fn memory_pressure(&self) -> (bool, u64) {
-        let unmerged = &self.published.read().unwrap_or_else(PoisonError::into_inner).unmerged;
-        (unmerged.is_full(), unmerged.fifths())
+        self.look(|Published { unmerged, .. }| (unmerged.is_full(), unmerged.fifths()))
     }
 
     /// Builds tables for unmerged fingerprints if searches need them and `builder` is to do it.
     pub(super) fn build_unmerged(&self, builder: Builder) {
-        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        let wanted = published.unmerged.want_tables(builder).then(|| published.unmerged.clone());
-        drop(published);
-        if let Some(unmerged) = wanted {
+        if let Some(unmerged) = self.look(|published| published.unmerged.wanting(builder)) {
             unmerged.build(builder);
+        }
+    }
+
+    /// Builds tables that searches need for dirty resident and for unmerged fingerprints.
+    pub(super) fn build_after_write(&self) {
+        let (resident, unmerged) = self.look(|Published { resident, unmerged, .. }| {
+            let resident = resident.clone().filter(|resident| resident.wants_merging());
+            (resident, unmerged.wanting(Builder::Writers))
+        });
+        if let Some(resident) = resident {
+            self.merge_resident(&resident);
+        }
+        if let Some(unmerged) = unmerged {
+            unmerged.build(Builder::Writers);
         }
     }
 
@@ -198,7 +208,7 @@ impl<F: Fingerprint> Committer<F> {
     }
 
     pub(super) fn resident(&self) -> Option<Arc<Resident<F>>> {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).resident.clone()
+        self.look(|published| published.resident.clone())
     }
 
     /// Publishes resident fingerprints. With `None`, searches read the store.
@@ -212,30 +222,31 @@ impl<F: Fingerprint> Committer<F> {
         self.published().resident = resident.map(Arc::new);
         self.withdraw();
         drop(turn);
-        self.merge_resident();
+        self.build_after_write();
     }
 
     /// Builds tables for dirty resident fingerprints, beside writes and searches.
     ///
     /// Does nothing within a host's code or while another thread does it.
-    pub(super) fn merge_resident(&self) {
-        let Some(before) = self.resident().filter(|resident| resident.wants_merging()) else {
-            return;
-        };
+    fn merge_resident(&self, before: &Resident<F>) {
         if exclusion::alone() || self.merging.swap(true, Ordering::Acquire) {
             return;
         }
         let merged = before.merged();
         let mut published = self.published();
-        let present = published.resident.clone().filter(|present| present.continues(&before));
+        let present = published.resident.clone().filter(|present| present.continues(before));
         if let Some(present) = present {
             // If memory for the tables is missing, searches read the store.
-            let next = merged.ok().and_then(|merged| present.with_merged(&before, merged));
+            let next = merged.ok().and_then(|merged| present.with_merged(before, merged));
             published.resident = next.map(Arc::new);
         }
         drop(published);
         self.withdraw();
         self.merging.store(false, Ordering::Release);
+    }
+
+    fn look<R>(&self, at: impl FnOnce(&Published<F>) -> R) -> R {
+        at(&self.published.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn published(&self) -> RwLockWriteGuard<'_, Published<F>> {

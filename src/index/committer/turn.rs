@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Committer;
 use super::flights::Flight;
 use super::journal::Noted;
-use super::unmerged::Builder;
 use crate::error::Result;
 use crate::exclusion::{Held, Locked};
 use crate::fail_point::fail_point;
@@ -167,8 +166,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         committer.withdraw();
         drop(hold);
         committer.core.events.wrote(began);
-        committer.merge_resident();
-        committer.build_unmerged(Builder::Writers);
+        committer.build_after_write();
         committed
     }
 
@@ -179,8 +177,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         let written = exclusion::lend(|| write(batch.into_host()));
         committer.withdraw();
         drop(hold);
-        committer.merge_resident();
-        committer.build_unmerged(Builder::Writers);
+        committer.build_after_write();
         written
     }
 }

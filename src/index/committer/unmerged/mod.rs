@@ -245,9 +245,10 @@ impl<F: Fingerprint> Unmerged<F> {
         Ok(Some(parts.concat()))
     }
 
-    /// Returns true if searches need tables, and `builder` is to build them.
-    pub(super) fn want_tables(&self, builder: Builder) -> bool {
-        self.limits.builder == builder && self.limits.asked.load(Ordering::Relaxed)
+    /// Returns what needs tables for searches, if `builder` is to build them.
+    pub(super) fn wanting(&self, builder: Builder) -> Option<Self> {
+        let wanted = self.limits.builder == builder && self.limits.asked.load(Ordering::Relaxed);
+        wanted.then(|| self.clone())
     }
 
     /// Builds tables, unless another thread does or this one is within a host's code.
