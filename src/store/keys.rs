@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_sort_before_singles_and_both_before_their_end() {
+    fn runs_sort_before_deltas_and_both_before_their_end() {
         let run = TableKey::new(Kind::Run, u64::MAX);
-        let single = TableKey::new(Kind::Delta, 0_u64);
+        let delta = TableKey::new(Kind::Delta, 0_u64);
         assert!(run.as_ref() < &TableKey::end(Kind::Run)[..]);
-        assert!(&TableKey::end(Kind::Run)[..] <= single.as_ref());
+        assert!(&TableKey::end(Kind::Run)[..] <= delta.as_ref());
         assert!(TableKey::new(Kind::Delta, u64::MAX).as_ref() < &TableKey::end(Kind::Delta)[..]);
     }
 

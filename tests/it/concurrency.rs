@@ -268,7 +268,7 @@ fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
     for _ in 0..40 {
         write(&index, &mut model)?;
     }
-    wait_for_singles_below(&index, WORTH_FOLDING)?;
+    wait_for_deltas_below(&index, WORTH_FOLDING)?;
     assert!(index.stats(&())?.runs > 0);
     assert_holds(&index, &model, "folded in the background");
     drop(index);
@@ -277,7 +277,7 @@ fn a_background_fold_runs_next_to_writers_and_loses_nothing() -> Result<()> {
     Ok(())
 }
 
-fn wait_for_singles_below(index: &Index<u64>, limit: u64) -> Result<()> {
+fn wait_for_deltas_below(index: &Index<u64>, limit: u64) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while index.stats(&())?.tables.iter().any(|table| table.delta_entries >= limit) {
         assert!(Instant::now() < deadline, "the background fold does not finish");

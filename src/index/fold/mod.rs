@@ -90,7 +90,7 @@ impl<F: Fingerprint> Index<F> {
         let bytes_before = shared.table_bytes()?;
         progress.begin("merging", None);
         let merged = shared.fold_all(progress)?;
-        shared.clear_singles()?;
+        shared.clear_deltas()?;
         Ok(MergeReport { merged, bytes_before, bytes_after: shared.table_bytes()? })
     }
 
@@ -204,7 +204,7 @@ impl<F: Fingerprint> Shared<F> {
     }
 
     /// Compacts away the traces of merged delta entries.
-    fn clear_singles(&self) -> Result<()> {
+    fn clear_deltas(&self) -> Result<()> {
         self.store.flush()?;
         fail_point!("fold.flushed");
         let from = [Kind::Delta as u8];
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_cut_long_runs_and_many_singles_and_lose_none() {
+    fn steps_cut_long_runs_and_many_deltas_and_lose_none() {
         let directory = tempfile::tempdir().unwrap();
         let index = Index::create(directory.path(), &IndexOptions::new().memory(16 << 20)).unwrap();
         let mut rng = fastrand::Rng::with_seed(7);

@@ -184,7 +184,7 @@ impl<F: Fingerprint> Shared<F> {
         let step = self.merge_step()?;
         work.merged += step.merged;
         if step.ends_pass {
-            self.clear_singles()?;
+            self.clear_deltas()?;
             events.emit(&Event::MergeEnded { merged: work.merged, took: work.began.elapsed() });
             *pass = None;
         }
