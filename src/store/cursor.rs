@@ -155,8 +155,7 @@ impl Snapshot {
 
     /// Opens a cursor for many seeks, which keeps its blocks in the cache.
     ///
-    /// Behind a key it may only find keys with the same prefix: in a table those of one kind, in
-    /// the postings those whose first bytes are equal (see [`Tuning`](super::tuning::Tuning)). A
+    /// Behind a key it may only find keys with the same prefix (see [`Family::prefix_bytes`]). A
     /// block that is not in the cache is read together with the `at_once` bytes behind it.
     pub(crate) fn probe(&self, family: Family, at_once: usize) -> Result<Cursor<'_>> {
         self.cursor(family, || {
@@ -330,7 +329,8 @@ mod tests {
         let snapshot = Arc::clone(index.reader().unwrap().snapshot());
         let skipped = || PerfContext::default().metric(PerfMetric::BloomSstMissCount);
         // Later tables have no delta entries, so all their files have the one prefix.
-        for (family, prefix_bytes) in [(Family::Table(0), 1), (Family::Postings, 4)] {
+        for family in [Family::Table(0), Family::Postings] {
+            let prefix_bytes = family.prefix_bytes().unwrap();
             let all = rest(&mut snapshot.sweep(family).unwrap(), &[]);
             assert!(all.len() > 100, "{family}: {}", all.len());
             let mut pass = snapshot.pass(family).unwrap();

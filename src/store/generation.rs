@@ -42,6 +42,29 @@ impl Family {
         }
     }
 
+    /// Returns the family of a name, of any generation. `None` for `meta` and names of no family.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        let (kind, _) = name.split_once('.')?;
+        match kind {
+            "docs" => Some(Self::Docs),
+            "postings" => Some(Self::Postings),
+            "doc_packs" => Some(Self::DocPacks),
+            "posting_packs" => Some(Self::PostingPacks),
+            other => other.strip_prefix("table")?.parse().ok().map(Self::Table),
+        }
+    }
+
+    /// Returns the length of the prefix by which probes skip files, if keys have one.
+    ///
+    /// In a table it is the kind, in the postings the first bytes of the fingerprint.
+    pub(super) fn prefix_bytes(self) -> Option<usize> {
+        match self {
+            Self::Table(_) => Some(1),
+            Self::Postings => Some(4),
+            Self::Meta | Self::Docs | Self::DocPacks | Self::PostingPacks => None,
+        }
+    }
+
     /// The families of packs, which a generation has if a build packed documents.
     pub(crate) const PACKS: [Self; 2] = [Self::DocPacks, Self::PostingPacks];
 
@@ -227,5 +250,21 @@ impl Store {
     /// Packs are last: a wreck finds `postings` by its number, the one after that of `docs`.
     fn possible_families(&self) -> impl Iterator<Item = Family> + use<> {
         Family::of_generation(self.tables).chain(Family::PACKS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_families_parse_back() {
+        let families = Family::of_generation(12).chain(Family::PACKS);
+        for family in families {
+            assert_eq!(Family::of_name(&family.name(3)), Some(family));
+        }
+        for other in ["default", "meta", "beneath docs.1", "tables.1"] {
+            assert_eq!(Family::of_name(other), None, "{other}");
+        }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn descriptors(
     check_name(name)?;
     let tuning = Tuning::new(memory, tables + 3);
     let descriptor = |family: Family| {
-        // The settings depend on the plain name: its first letters identify the use.
+        // The settings depend on the plain name.
         let options = tuning.family(&family.name(GENERATION));
         ColumnFamilyDescriptor::new(family_name(name, family), options)
     };

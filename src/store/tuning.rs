@@ -107,11 +107,11 @@ impl Tuning {
 
     /// Options of a family, by its name.
     ///
-    /// The keys of tables and postings have a prefix: the kind, and the first bytes of the
-    /// fingerprint. A cursor that looks for one prefix skips memory tables and files without
-    /// it, which are most of the new ones.
+    /// A cursor that looks for one prefix skips memory tables and files without it, which are most
+    /// of the new ones.
     pub(crate) fn family(&self, name: &str) -> Options {
-        self.options(name, prefix_bytes(name))
+        let family = Family::of_name(name);
+        self.options(family, family.and_then(Family::prefix_bytes))
     }
 
     /// Options of the files that a bulk build writes.
@@ -119,10 +119,10 @@ impl Tuning {
     /// As all files of the last level they have no filter of prefixes: what is looked for is mostly
     /// there, and the filters would grow with the index.
     pub(crate) fn last_level(&self, name: &str) -> Options {
-        self.options(name, None)
+        self.options(Family::of_name(name), None)
     }
 
-    fn options(&self, name: &str, prefix_bytes: Option<usize>) -> Options {
+    fn options(&self, family: Option<Family>, prefix_bytes: Option<usize>) -> Options {
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&self.cache);
         blocks.set_format_version(6);
@@ -132,7 +132,7 @@ impl Tuning {
         options.set_max_bytes_for_level_base(LEVEL_BASE);
         options.set_target_file_size_base(LEVEL_BASE / 4);
         options.set_target_file_size_multiplier(4);
-        if name.starts_with("table") || name.contains("_packs") {
+        if let Some(Family::Table(_) | Family::DocPacks | Family::PostingPacks) = family {
             // Runs and packs are already encoded, and their keys share too little for prefix
             // compression.
             options.set_compression_type(DBCompressionType::None);
@@ -145,7 +145,7 @@ impl Tuning {
             options.set_compression_options(-14, 1, 0, 0);
             blocks.set_block_size(8 << 10);
         }
-        if name.starts_with("docs") {
+        if family == Some(Family::Docs) {
             // Most inserts look up keys that are not stored. The filters have 1.25 bytes for each
             // document, the one part of open files that grows beyond the memory budget. So they
             // are cut into parts that the cache holds and drops like blocks.
@@ -164,17 +164,6 @@ impl Tuning {
         }
         options.set_block_based_table_factory(&blocks);
         options.get_options_from_string(FURTHER).expect("RocksDB parses its own options")
-    }
-}
-
-/// Returns the length of the prefix of a family's keys, if it has one.
-fn prefix_bytes(name: &str) -> Option<usize> {
-    if name.starts_with("table") {
-        Some(1)
-    } else if name.starts_with("postings") {
-        Some(4)
-    } else {
-        None
     }
 }
 
