@@ -59,6 +59,21 @@ fn only_the_committer_commits_batches_of_an_index() {
     assert!(committed > 2, "only {committed} commits were found");
 }
 
+/// An iterator with other options than those of cursors may skip entries of another prefix.
+#[test]
+fn only_cursors_choose_how_iterators_read() {
+    let cursors = root().join("src/store/cursor.rs");
+    let mut opened = 0;
+    for (path, text) in sources(&["src/store"]) {
+        opened += text.matches("raw_iterator_cf_opt(").count();
+        for choice in ["raw_iterator_cf(", "ReadOptions::default()"] {
+            let refused = path != cursors && text.contains(choice);
+            assert!(!refused, "{} contains {choice}", path.display());
+        }
+    }
+    assert!(opened > 5, "only {opened} iterators were found");
+}
+
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {
     for (path, text) in sources(&["src", "tests", "tools"]) {
