@@ -91,8 +91,9 @@ impl<F: Fingerprint> Index<F> {
     /// Checks like [`Index::check`], then reads every file again and verifies its checksums.
     ///
     /// This bypasses all caches. It also finds damage in blocks that were cached before the damage,
-    /// in replaced data that still exists, in the log and in the seal. On a writing handle, writers
-    /// wait while the log is read.
+    /// in replaced data that still exists, in the log and in the seal, and in the file of
+    /// [`save_resident`](Self::save_resident) if it is of the present state. On a writing handle,
+    /// writers wait while the log is read.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -109,6 +110,9 @@ impl<F: Fingerprint> Index<F> {
         self.shared.store.require_own("read its files for damage")?;
         let mut report = self.check(progress)?;
         progress.begin("reading files", None);
+        if let Err(error) = self.check_saved_resident() {
+            report.note(error)?;
+        }
         let mut writers = Some(self.shared.committer.turn_alone());
         let mut read = 0_u64;
         store::read_files(self.shared.store.path(), &mut |error| report.note(error), &mut || {

@@ -71,4 +71,12 @@ impl<F: Fingerprint> Index<F> {
         let saved = saved.filter(|tables| tables.bytes() <= budget);
         Ok(saved.map(|tables| Resident::of(tables, budget, costs)))
     }
+
+    /// Compares the saved fingerprints with their checksums, if they are of the present state.
+    ///
+    /// Nobody uses a file of an earlier state.
+    pub(in crate::index) fn check_saved_resident(&self) -> Result<()> {
+        let saved = self.saved_resident(&self.reader()?, usize::MAX)?;
+        saved.map_or(Ok(()), |saved| saved.base.verify())
+    }
 }

@@ -115,11 +115,14 @@ fn damage_of_the_saved_file_is_an_error_and_never_an_answer() {
         fs::write(&file, changed).unwrap();
         let error = Index::<u64>::open_with(&path, &options).unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "byte {at}: {error}");
+        let report = Index::<u64>::open_read_only(&path).unwrap().check_deep(&()).unwrap();
+        assert_eq!(report.problem_count, 1, "byte {at}: {:?}", report.problems);
     }
     // Saving again is the cure, and an index that is not resident does not look at the file.
     assert_eq!(Index::<u64>::open_read_only(&path).unwrap().len().unwrap(), stored.len() as u64);
     assert!(save(&index));
     assert_exact(&read_only(&path), &stored);
+    assert_eq!(index.check_deep(&()).unwrap().problem_count, 0);
 }
 
 #[test]
