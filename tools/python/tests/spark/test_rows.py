@@ -123,7 +123,7 @@ def test_many_clusters_are_processed_in_one_call(spark, monkeypatch):
     import pyarrow as pa
 
     dedup = importlib.import_module("hamdex.spark.dedup")
-    monkeypatch.setattr(dedup, "TOGETHER", 8)
+    monkeypatch.setattr(dedup, "ROWS_PER_CALL", 8)
     components = [1] * 3 + [2] * 2 + [3] * 20 + [4] * 4 + [5]
     table = pa.table({"component": components, "n": range(len(components))})
     parts = list(dedup._whole(iter(table.to_batches(max_chunksize=3))))
