@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from .. import _hamdex
@@ -42,14 +42,19 @@ def clusters(
     _checks.require_distance(distance, bits)
     made = documents(df, text_column, id_column, fingerprint_column, pipeline, bits)
     grouped = members(made, distance, bits, limit, counts)
-    names = grouped.groupBy("component").agg(F.min("id").alias("cluster"))
-    return grouped.join(names, "component").select("id", "cluster", "size")
+    # Windows shuffle the rows once; a join with the aggregates shuffles them once more.
+    cluster = Window.partitionBy("component")
+    return grouped.select(
+        "id",
+        F.min("id").over(cluster).alias("cluster"),
+        F.count(F.lit(1)).over(cluster).alias("size"),
+    )
 
 
 def members(
     documents: DataFrame, distance: int, bits: int, limit: int, counts: dict[str, int] | None
 ) -> DataFrame:
-    """Returns the documents of clusters: all their columns, "component" and "size".
+    """Returns the documents of clusters, checkpointed: all their columns, and "component".
 
     A component is one of the fingerprints of its cluster.
     """
@@ -60,6 +65,4 @@ def members(
     named = repeated.join(found, "fingerprint", "full_outer").select(
         "fingerprint", F.coalesce("component", "fingerprint").alias("component")
     )
-    labelled = _checks.checkpointed(documents.join(named, "fingerprint"))
-    sizes = labelled.groupBy("component").agg(F.count(F.lit(1)).alias("size"))
-    return labelled.join(sizes, "component")
+    return _checks.checkpointed(documents.join(named, "fingerprint"))
