@@ -86,9 +86,11 @@ impl<F: Fingerprint> ResidentTables<F> {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<u64> {
+        let path = path.as_ref();
+        [path, &new_name(path)].into_iter().try_for_each(require_own)?;
         self.verify()?;
         let (bucket_bits, cell_bits) = self.first().directory();
-        write(path.as_ref(), |writer| {
+        write(path, |writer| {
             let tables = self.tables.iter().map(|table| writer.table(table));
             let tables = tables.collect::<Result<_>>()?;
             let (bits, len, origin) = (F::BITS, self.len as u64, Vec::new());
@@ -138,7 +140,8 @@ impl<F: Fingerprint> ResidentTables<F> {
 
     /// Writes tables of distinct fingerprints to a file; `None` if they exceed the budget.
     ///
-    /// Returns the size of the file in bytes. Holds one table in memory at a time.
+    /// Replaces any file of that name, which must be the caller's. Returns the size of the file in
+    /// bytes. Holds one table in memory at a time.
     pub(crate) fn save_distinct(
         members: &[F],
         budget: usize,
@@ -298,10 +301,7 @@ struct Writer {
 
 /// Writes a file under another name, and renames it once it is complete. Returns its size.
 fn write(path: &Path, fill: impl FnOnce(&mut Writer) -> Result<Head>) -> Result<u64> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
-    [path, &new].into_iter().try_for_each(require_own)?;
+    let new = new_name(path);
     let filled = File::create(&new).map_err(|e| Error::io(&new, e)).and_then(|file| {
         let mut writer =
             Writer { file: BufWriter::with_capacity(1 << 20, file), path: new.clone() };
@@ -317,6 +317,13 @@ fn write(path: &Path, fill: impl FnOnce(&mut Writer) -> Result<Head>) -> Result<
             Err(error)
         }
     }
+}
+
+/// Returns the name of a file while it is being written.
+fn new_name(path: &Path) -> PathBuf {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    PathBuf::from(new)
 }
 
 /// Fails if a file exists that does not begin like one of these.

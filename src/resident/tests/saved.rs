@@ -148,7 +148,7 @@ fn a_file_of_somebody_else_is_not_overwritten() {
 }
 
 #[test]
-fn a_file_that_is_replaced_while_it_is_open_goes_on_answering() {
+fn a_file_that_is_replaced_while_it_is_open_still_answers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tables");
     ResidentTables::build(&[1_u64, 2]).unwrap().save(&path).unwrap();

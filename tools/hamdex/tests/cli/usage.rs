@@ -97,6 +97,7 @@ fn help_names_every_verb_and_each_has_an_example() {
         "index check",
         "index merge",
         "index compact",
+        "index resident",
         "index repair",
         "index backup",
         "index restore",
