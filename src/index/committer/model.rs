@@ -49,6 +49,7 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
                 core,
                 committer,
                 repacking: crate::sync::Mutex::default(),
+                saving: crate::sync::Mutex::default(),
             });
             let index = Arc::new(Index { shared, folder: None });
             put(&index, stored);

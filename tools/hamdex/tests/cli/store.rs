@@ -203,7 +203,7 @@ fn saved_fingerprints_serve_searches_in_memory_until_the_next_write() {
     bench.ok("index resident idx --memory 8M");
     bench.ok("insert idx more.jsonl");
     assert_eq!(bench.ok(&format!("{search} --resident")).stdout, bench.ok(search).stdout);
-    assert_eq!(bench.run("index resident idx --memory 100").status, 1);
+    assert_eq!(bench.run("index resident idx --memory 10").status, 1);
 }
 
 #[test]
