@@ -72,12 +72,13 @@ fn a_changed_byte_is_found_before_it_changes_an_answer() {
     let directory = tempfile::tempdir().unwrap();
     let (set, path) = saved_cells(directory.path());
     let bytes = fs::read(&path).unwrap();
-    let mut random = Random(SEED);
-    let queries: Vec<u64> = (0..40).map(|at| random.flip(set[at * 100], 3)).collect();
+    // Matches at the very distance, which a changed bit of any column loses.
+    let three = 1 << 3 | 1 << 27 | 1 << 51;
+    let queries: Vec<u64> = set.iter().step_by(5).map(|&member| member ^ three).collect();
     let tables = ResidentTables::<u64>::open(&path).unwrap();
     let wanted = tables.search_batch(&queries, 3).unwrap();
     let (mut opened, mut met, mut padding) = (0, 0, 0);
-    for at in (0..bytes.len()).step_by(97).chain(0..200) {
+    for at in (0..bytes.len()).step_by(397).chain((0..200).step_by(7)) {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (at % 8);
         let place = directory.path().join("changed");
@@ -102,7 +103,7 @@ fn a_changed_byte_is_found_before_it_changes_an_answer() {
             Ok(()) => padding += 1,
         }
     }
-    assert!(met > 20 && opened > met && padding < opened, "{met} of {opened}, {padding}");
+    assert!(met > 100 && opened >= met && padding < opened, "{met} of {opened}, {padding}");
 }
 
 #[test]
