@@ -102,6 +102,9 @@ pub(crate) fn of_library(error: &Error) -> Option<&'static str> {
         Error::Corrupt { family, .. } if family == "build manifest" => {
             "drop the unfinished build with 'hamdex build INDEX --abandon', and build again"
         }
+        Error::Corrupt { family, .. } if family.ends_with("hamdex.resident") => {
+            "save the fingerprints again with 'hamdex index resident', or remove the file"
+        }
         Error::Corrupt { .. } => {
             "restore a backup with 'hamdex index restore', save what is readable with 'hamdex \
                 index repair', or build it again"

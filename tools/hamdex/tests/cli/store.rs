@@ -197,7 +197,9 @@ fn saved_fingerprints_serve_searches_in_memory_until_the_next_write() {
     assert_eq!(report["bytes"], saved.len());
     assert_eq!(bench.ok(&format!("{search} --resident")).stdout, wanted);
     std::fs::write(bench.path("idx/hamdex.resident"), "damaged").unwrap();
-    assert_eq!(bench.run(&format!("{search} --resident")).status, 4);
+    let damaged = bench.run(&format!("{search} --resident"));
+    assert_eq!(damaged.status, 4);
+    assert!(damaged.stderr.contains("hamdex index resident"), "{}", damaged.stderr);
     assert_eq!(bench.ok(search).stdout, wanted);
     bench.file("more.jsonl", PRINTS.replace("\"id\":\"", "\"id\":\"more "));
     bench.ok("index resident idx --memory 8M");
