@@ -1,12 +1,11 @@
 //! Generations: a new set of families is created beside the live one and replaces it atomically.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::codec::{HeaderRecord, State};
 use super::overlay::Packs;
-use super::{Cursor, Store, codec, current_format, cursor, engine_error, has_packs};
+use super::{Cursor, Store, codec, current_format, cursor, has_packs};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 
@@ -132,23 +131,6 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    /// Moves finished SST files into one family of a generation, atomically.
-    pub(crate) fn ingest(&self, family: Family, generation: u32, files: &[PathBuf]) -> Result<()> {
-        let name = family.name(generation);
-        if files.is_empty() {
-            return Ok(());
-        }
-        let handle =
-            self.db.cf_handle(&name).ok_or_else(|| Error::corrupt(&name, "family is missing"))?;
-        let mut options = rocksdb::IngestExternalFileOptions::default();
-        options.set_move_files(true);
-        self.db
-            .ingest_external_file_cf_opts(handle, &options, files.to_vec())
-            .map_err(|e| engine_error(&name, e))?;
-        fail_point!("build.ingested");
-        self.follow()
     }
 
     /// Makes a generation live and clears the marker in one write, then drops the old generation.

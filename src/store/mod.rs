@@ -16,6 +16,7 @@ mod files;
 mod generation;
 #[cfg(feature = "rocksdb-interop")]
 mod host;
+mod ingest;
 pub(crate) mod keys;
 mod log_batches;
 mod log_records;

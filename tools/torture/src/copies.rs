@@ -34,9 +34,20 @@ fn clear(path: &Path) -> Result<()> {
     }
 }
 
+/// Ends of the names of an index and of all copies beside it.
+const ENDS: [&str; 5] = ["", ".backups", ".checkpoint", ".old", ".restored"];
+
+/// Renames an index with a finding and all copies beside it, so that the next run begins without.
+pub(crate) fn set_aside(path: &Path, number: u64) {
+    for end in ENDS {
+        // Most copies are not there.
+        let _ = std::fs::rename(beside(path, end), beside(path, &format!(".{number}{end}")));
+    }
+}
+
 /// Removes an index and all copies beside it.
 pub(crate) fn remove(path: &Path) {
-    for end in ["", ".backups", ".checkpoint", ".old", ".restored"] {
+    for end in ENDS {
         // Anything left is removed with the working directory.
         let _ = std::fs::remove_dir_all(beside(path, end));
     }

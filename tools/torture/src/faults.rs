@@ -22,13 +22,15 @@ use crate::report::{self, Account, Finding, Limit, Verdict};
 use crate::setup::Setup;
 
 /// Kinds of calls, and the error of each: EIO, EMFILE or ENOSPC.
-const KINDS: [(&str, i32); 11] = [
+const KINDS: [(&str, i32); 13] = [
     ("open", 24),
     ("create", 28),
     ("read", 5),
     ("write", 5),
+    ("writemanifest", 5),
     ("truncate", 5),
     ("sync", 5),
+    ("syncmanifest", 5),
     ("syncdir", 5),
     ("rename", 5),
     ("mkdir", 28),
@@ -231,7 +233,7 @@ fn cycle(
         account.count("calls cannot be made to fail here");
     }
     rng.shuffle(&mut runs);
-    for (site, kind, number, errno) in runs {
+    for (run, (site, kind, number, errno)) in (0..).zip(runs) {
         if !limit.goes_on(account) {
             break;
         }
@@ -244,7 +246,10 @@ fn cycle(
         match outcome {
             Ok(true) => account.count("reported, and the call then succeeded"),
             Ok(false) => account.count("without effect"),
-            Err(found) => account.find(found.within(&context)),
+            Err(found) => {
+                copies::set_aside(&site.path, run);
+                account.find(found.within(&context));
+            }
         }
     }
     Ok(())

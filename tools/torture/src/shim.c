@@ -30,10 +30,13 @@
 
 #define FILES 65536
 
-enum kind { OPEN, CREATE, READ, WRITE, TRUNCATE, SYNC, SYNCDIR, RENAME, MKDIR, LINK, UNLINK, KINDS };
+enum kind {
+    OPEN, CREATE, READ, WRITE, WRITEMANIFEST, TRUNCATE, SYNC, SYNCMANIFEST, SYNCDIR, RENAME, MKDIR, LINK, UNLINK, KINDS
+};
 
 static const char *const NAMES[KINDS] = {
-    "open", "create", "read", "write", "truncate", "sync", "syncdir", "rename", "mkdir", "link", "unlink",
+    "open", "create", "read", "write", "writemanifest", "truncate", "sync", "syncmanifest", "syncdir", "rename",
+    "mkdir", "link", "unlink",
 };
 
 /* What an open file is; the name is NULL for files elsewhere. */
@@ -99,6 +102,12 @@ static int is_below(const char *name) {
 /* Returns the name of an open file below the directory, or NULL. */
 static const char *name_of(int fd) {
     return below != NULL && fd >= 0 && fd < FILES ? files[fd].name : NULL;
+}
+
+/* A MANIFEST is written and synced rarely, but what is in doubt after a failure is the whole database. */
+static int is_manifest(const char *name) {
+    const char *last = strrchr(name, '/');
+    return last != NULL && strncmp(last, "/MANIFEST-", 10) == 0;
 }
 
 /* Counts a call; returns 1, with errno set, if this one has to fail. */
@@ -289,7 +298,7 @@ FILE *fdopen(int fd, const char *mode) {
 static ssize_t written(int fd, const void *from, size_t length, off_t at) {
     const char *name = name_of(fd);
     if (name != NULL) {
-        if (fails(WRITE, name)) return -1;
+        if (fails(is_manifest(name) ? WRITEMANIFEST : WRITE, name)) return -1;
         ssize_t some = disturbed(length);
         if (some < 0) return -1;
         length = (size_t)some;
@@ -339,7 +348,8 @@ static int synced(int fd, long number) {
     const char *name = name_of(fd);
     if (name == NULL) return (int)syscall(number, fd);
     int directory = files[fd].directory;
-    if (fails(directory ? SYNCDIR : SYNC, name)) return -1;
+    enum kind kind = directory ? SYNCDIR : is_manifest(name) ? SYNCMANIFEST : SYNC;
+    if (fails(kind, name)) return -1;
     hold();
     int done = (int)syscall(number, fd);
     if (done == 0) record(directory ? 'd' : 's', files[fd].node, 0, name, NULL, NULL, 0);
