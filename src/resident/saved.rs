@@ -51,6 +51,18 @@ struct Head {
     tables: Vec<TableHead>,
 }
 
+impl Head {
+    /// Describes a set of tables that are not written yet.
+    fn new<F: Fingerprint>(
+        len: usize,
+        (bucket_bits, cell_bits): (u32, u32),
+        origin: Vec<u8>,
+    ) -> Self {
+        let (len, tables) = (len as u64, Vec::new());
+        Self { bits: F::BITS, len, bucket_bits, cell_bits, order: order(), origin, tables }
+    }
+}
+
 /// The checksums of the parts of a table that are read as a whole.
 #[derive(Debug, Encode, Decode)]
 struct TableHead {
@@ -89,13 +101,8 @@ impl<F: Fingerprint> ResidentTables<F> {
         let path = path.as_ref();
         [path, &new_name(path)].into_iter().try_for_each(require_own)?;
         self.verify()?;
-        let (bucket_bits, cell_bits) = self.first().directory();
-        write(path, |writer| {
-            let tables = self.tables.iter().map(|table| writer.table(table));
-            let tables = tables.collect::<Result<_>>()?;
-            let (bits, len, origin) = (F::BITS, self.len as u64, Vec::new());
-            Ok(Head { bits, len, bucket_bits, cell_bits, order: order(), origin, tables })
-        })
+        let head = Head::new::<F>(self.len, self.first().directory(), Vec::new());
+        write(path, head, |writer| self.tables.iter().map(|table| writer.table(table)).collect())
     }
 
     /// Maps the tables of a file, which all processes share in memory.
@@ -151,26 +158,28 @@ impl<F: Fingerprint> ResidentTables<F> {
         require_countable(members.len())?;
         let Some(tables) = Self::tables_within(members.len(), budget) else { return Ok(None) };
         let (bucket_bits, cell_bits) = directory_bits(members.len());
-        let written = write(path, |writer| {
-            let tables = (0..tables).map(|block| {
-                let cut = Cut::new::<F>(block, bucket_bits);
-                writer.table(&Table::build(cut, cell_bits, members))
-            });
-            let tables = tables.collect::<Result<_>>()?;
-            let (bits, len) = (F::BITS, members.len() as u64);
-            Ok(Head { bits, len, bucket_bits, cell_bits, order: order(), origin, tables })
+        let head = Head::new::<F>(members.len(), (bucket_bits, cell_bits), origin);
+        let written = write(path, head, |writer| {
+            let cuts = (0..tables).map(|block| Cut::new::<F>(block, bucket_bits));
+            cuts.map(|cut| writer.table(&Table::build(cut, cell_bits, members))).collect()
         });
         written.map(Some)
     }
 
     /// Maps a file if it was saved with this origin; `None` if there is none or it has another.
-    pub(crate) fn open_of(path: &Path, origin: &[u8], costs: Costs) -> Result<Option<Self>> {
+    ///
+    /// The origin is asked for if there is a file.
+    pub(crate) fn open_of(
+        path: &Path,
+        origin: impl FnOnce() -> Result<Vec<u8>>,
+        costs: Costs,
+    ) -> Result<Option<Self>> {
         let file = match File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|e| Error::io(path, e))?,
         };
         let head = read_head(path, &file)?;
-        if head.origin != origin {
+        if head.origin != origin()? {
             return Ok(None);
         }
         Self::map(path, &file, &head, costs).map(Some)
@@ -300,13 +309,17 @@ struct Writer {
 }
 
 /// Writes a file under another name, and renames it once it is complete. Returns its size.
-fn write(path: &Path, fill: impl FnOnce(&mut Writer) -> Result<Head>) -> Result<u64> {
+fn write(
+    path: &Path,
+    mut head: Head,
+    fill: impl FnOnce(&mut Writer) -> Result<Vec<TableHead>>,
+) -> Result<u64> {
     let new = new_name(path);
     let filled = File::create(&new).map_err(|e| Error::io(&new, e)).and_then(|file| {
         let mut writer =
             Writer { file: BufWriter::with_capacity(1 << 20, file), path: new.clone() };
         writer.put(MAGIC)?;
-        let head = fill(&mut writer)?;
+        head.tables = fill(&mut writer)?;
         writer.finish(&head)
     });
     match filled {

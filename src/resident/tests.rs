@@ -52,6 +52,26 @@ fn sets<F: Fingerprint>(len: usize, random: &mut Random) -> Vec<Vec<F>> {
     vec![copies, few, constant_lead]
 }
 
+/// Compares every kind of search with the linear scan, near members and far from them.
+fn compare_with_scan<F: Fingerprint>(
+    tables: &ResidentTables<F>,
+    set: &[F],
+    random: &mut Random,
+    at: &str,
+) {
+    let mut queries = vec![F::ZERO, F::ONES, random.word()];
+    queries.extend(set.iter().step_by(1 + set.len() / 4).map(|&f| random.flip(f, 6)));
+    for distance in [0, 1, 3, 4, 5, 7, 8, F::MAX_DISTANCE, F::BITS / 2, F::BITS] {
+        let at = format!("{at}, {} of {} bits, {distance}", set.len(), F::BITS);
+        let answers = tables.search_batch(&queries, distance).unwrap();
+        for (query, answer) in queries.iter().zip(answers) {
+            assert_eq!(answer, expected(set, *query, distance), "{at}");
+            assert_eq!(tables.search(*query, distance).unwrap(), answer, "{at}");
+            assert_eq!(tables.scan(*query, distance).unwrap(), answer, "{at}");
+        }
+    }
+}
+
 fn equals_the_linear_scan<F: Fingerprint>() {
     const SEED: u64 = 11;
     let mut random = Random(SEED);
@@ -66,22 +86,7 @@ fn equals_the_linear_scan<F: Fingerprint>() {
                 let mut members = resident.members();
                 members.sort_unstable();
                 assert_eq!(members, distinct);
-                let mut queries = vec![F::ZERO, F::ONES, random.word()];
-                queries.extend(set.iter().step_by(1 + len / 4).map(|&f| random.flip(f, 6)));
-                for distance in [0, 1, 3, 5, 8, F::MAX_DISTANCE, F::BITS / 2, F::BITS] {
-                    let expected: Vec<_> =
-                        queries.iter().map(|&query| expected(&set, query, distance)).collect();
-                    let at = format!("seed {SEED}, {len} of {} bits, {distance}", F::BITS);
-                    assert_eq!(
-                        resident.search_batch(&queries, distance).unwrap(),
-                        expected,
-                        "{at}"
-                    );
-                    for (query, expected) in queries.iter().zip(&expected) {
-                        assert_eq!(resident.search(*query, distance).unwrap(), *expected, "{at}");
-                        assert_eq!(resident.scan(*query, distance).unwrap(), *expected, "{at}");
-                    }
-                }
+                compare_with_scan(&resident, &set, &mut random, &format!("seed {SEED}"));
             }
         }
     }
@@ -239,16 +244,8 @@ fn cells_equal_the_linear_scan<F: Fingerprint>() {
         for set in sets::<F>(len, &mut random) {
             for directory in [(1, 3), (4, 6), (9, 1), (16, 2)] {
                 let resident = in_cells(&set, F::BITS / BLOCK_BITS, directory);
-                let mut queries = vec![F::ZERO, F::ONES, random.word()];
-                queries.extend(set.iter().step_by(1 + len / 4).map(|&f| random.flip(f, 4)));
-                for distance in [0, 1, 3, 4, 7, F::MAX_DISTANCE] {
-                    let answers = resident.search_batch(&queries, distance).unwrap();
-                    for (query, answer) in queries.iter().zip(answers) {
-                        let at = format!("seed {SEED}, {len}, {directory:?}, {distance}");
-                        assert_eq!(answer, expected(&set, *query, distance), "{at}");
-                        assert_eq!(resident.scan(*query, distance).unwrap(), answer, "{at}");
-                    }
-                }
+                let at = format!("seed {SEED}, {directory:?}");
+                compare_with_scan(&resident, &set, &mut random, &at);
             }
         }
     }

@@ -159,14 +159,8 @@ fn is_own_directory(name: &str) -> bool {
 
 /// Removes what an interrupted copy left. The caller holds the lock, so no copy is running.
 pub(super) fn remove_stage(path: &Path) -> Result<()> {
-    for name in [STAGE_DIR.to_owned(), format!("{STAGE_DIR}.tmp")] {
-        let stage = path.join(name);
-        match fs::remove_dir_all(&stage) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(&stage, error));
-            }
-            _ => (),
-        }
+    for stage in [path.join(STAGE_DIR), path.join(format!("{STAGE_DIR}.tmp"))] {
+        gone(&stage, fs::remove_dir_all(&stage))?;
     }
     Ok(())
 }
@@ -174,8 +168,13 @@ pub(super) fn remove_stage(path: &Path) -> Result<()> {
 /// Removes the fingerprints that a killed process was saving. The caller holds the lock.
 pub(super) fn remove_unsaved(path: &Path) -> Result<()> {
     let unsaved = path.join(NEW_RESIDENT_FILE);
-    match fs::remove_file(&unsaved) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&unsaved, error)),
+    gone(&unsaved, fs::remove_file(&unsaved))
+}
+
+/// Fails unless what was removed is gone, or was not there.
+fn gone(path: &Path, removed: std::io::Result<()>) -> Result<()> {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, error)),
         _ => Ok(()),
     }
 }

@@ -187,7 +187,7 @@ impl<F: Fingerprint> Committer<F> {
     }
 
     /// Builds tables that searches need for dirty resident and for unmerged fingerprints.
-    pub(super) fn build_after_write(&self) {
+    pub(super) fn build_wanted(&self) {
         let (resident, unmerged) = self.look(|Published { resident, unmerged, .. }| {
             let resident = resident.clone().filter(|resident| resident.wants_merging());
             (resident, unmerged.wanting(Builder::Writers))
@@ -222,7 +222,7 @@ impl<F: Fingerprint> Committer<F> {
         self.published().resident = resident.map(Arc::new);
         self.withdraw();
         drop(turn);
-        self.build_after_write();
+        self.build_wanted();
     }
 
     /// Builds tables for dirty resident fingerprints, beside writes and searches.

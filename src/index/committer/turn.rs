@@ -166,7 +166,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         committer.withdraw();
         drop(hold);
         committer.core.events.wrote(began);
-        committer.build_after_write();
+        committer.build_wanted();
         committed
     }
 
@@ -177,7 +177,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         let written = exclusion::lend(|| write(batch.into_host()));
         committer.withdraw();
         drop(hold);
-        committer.build_after_write();
+        committer.build_wanted();
         written
     }
 }

@@ -65,18 +65,20 @@ impl<F: Fingerprint> Index<F> {
         reader: &Reader<F>,
         budget: usize,
     ) -> Result<Option<Resident<F>>> {
-        let path = self.shared.store.resident_file();
-        let costs = self.shared.core.costs;
-        let saved = ResidentTables::open_of(&path, &reader.snapshot().moment()?, costs)?;
-        let saved = saved.filter(|tables| tables.bytes() <= budget);
-        Ok(saved.map(|tables| Resident::of(tables, budget, costs)))
+        let saved = self.saved(reader)?.filter(|tables| tables.bytes() <= budget);
+        Ok(saved.map(|tables| Resident::of(tables, budget, self.shared.core.costs)))
     }
 
     /// Compares the saved fingerprints with their checksums, if they are of the present state.
     ///
     /// Nobody uses a file of an earlier state.
     pub(in crate::index) fn check_saved_resident(&self) -> Result<()> {
-        let saved = self.saved_resident(&self.reader()?, usize::MAX)?;
-        saved.map_or(Ok(()), |saved| saved.base.verify())
+        self.saved(&self.reader()?)?.map_or(Ok(()), |saved| saved.verify())
+    }
+
+    fn saved(&self, reader: &Reader<F>) -> Result<Option<ResidentTables<F>>> {
+        let moment = || reader.snapshot().moment();
+        let path = self.shared.store.resident_file();
+        ResidentTables::open_of(&path, moment, self.shared.core.costs)
     }
 }

@@ -35,17 +35,7 @@ fn mapped_tables_equal_the_linear_scan<F: Fingerprint>() {
         for set in of_this_size {
             for (tables, cells) in [(2, (9, 0)), (F::BITS / BLOCK_BITS, (4, 6))] {
                 let opened = mapped(&in_cells(&set, tables, cells));
-                let mut queries = vec![F::ZERO, F::ONES, random.word()];
-                queries.extend(set.iter().step_by(1 + len / 8).map(|&f| random.flip(f, 6)));
-                for distance in [0, 1, 3, 8, F::MAX_DISTANCE, F::BITS / 2] {
-                    let answers = opened.search_batch(&queries, distance).unwrap();
-                    for (query, answer) in queries.iter().zip(answers) {
-                        let at = format!("seed {SEED}, {len} of {} bits, {distance}", F::BITS);
-                        assert_eq!(answer, expected(&set, *query, distance), "{at}");
-                        assert_eq!(opened.search(*query, distance).unwrap(), answer, "{at}");
-                        assert_eq!(opened.scan(*query, distance).unwrap(), answer, "{at}");
-                    }
-                }
+                compare_with_scan(&opened, &set, &mut random, &format!("seed {SEED}, {cells:?}"));
                 opened.verify().unwrap();
             }
         }
@@ -165,7 +155,9 @@ fn a_file_that_is_replaced_while_it_is_open_still_answers() {
 fn only_the_wanted_origin_is_opened() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tables");
-    let open = |origin: &[u8]| ResidentTables::<u64>::open_of(&path, origin, Costs::default());
+    let open = |origin: &[u8]| {
+        ResidentTables::<u64>::open_of(&path, || Ok(origin.to_vec()), Costs::default())
+    };
     assert!(open(b"a").unwrap().is_none(), "there is no file");
     let saved = ResidentTables::save_distinct(&[1_u64, 2], 1 << 20, &path, b"a".to_vec());
     assert_eq!(saved.unwrap(), Some(fs::metadata(&path).unwrap().len()));
