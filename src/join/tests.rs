@@ -341,6 +341,20 @@ fn skewed_groups_are_split_again_where_their_members_differ() {
 }
 
 #[test]
+fn a_billion_is_split_otherwise_if_comparing_costs_more() {
+    let mut random = Random(SEED);
+    let sample: Vec<u64> = (0..4096).map(|_| random.word()).collect();
+    let blocks = |costs: &Costs| {
+        let split = cost::cheapest_split([1_000_000_000], || sample.clone(), 3, costs);
+        let sections = split.expect("a set of this size is split").sections;
+        sections.iter().map(|section| section.blocks.len()).collect::<Vec<_>>()
+    };
+    let mut other = Costs::default();
+    other.pair_ns *= 30.0;
+    assert_ne!(blocks(&Costs::default()), blocks(&other));
+}
+
+#[test]
 fn distances_above_the_width_are_refused() {
     let refused = self_join(&[1_u32, 2], 33, &(), &|_| Ok(()));
     assert!(
