@@ -60,7 +60,7 @@ fn compare_with_scan<F: Fingerprint>(
     at: &str,
 ) {
     let mut queries = vec![F::ZERO, F::ONES, random.word()];
-    queries.extend(set.iter().step_by(1 + set.len() / 4).map(|&f| random.flip(f, 6)));
+    queries.extend(set.iter().step_by(1 + set.len() / 8).map(|&f| random.flip(f, 6)));
     for distance in [0, 1, 3, 4, 5, 7, 8, F::MAX_DISTANCE, F::BITS / 2, F::BITS] {
         let at = format!("{at}, {} of {} bits, {distance}", set.len(), F::BITS);
         let answers = tables.search_batch(&queries, distance).unwrap();

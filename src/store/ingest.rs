@@ -8,6 +8,7 @@ use rocksdb::IngestExternalFileOptions;
 use super::database::Database;
 use super::files::current;
 use super::generation::Family;
+use super::seal::open_current;
 use super::{Store, engine_error};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
@@ -51,9 +52,8 @@ struct ManifestEnd {
 impl ManifestEnd {
     fn of(directory: &Path, db: &Database) -> Result<Self> {
         let files = files(db)?;
-        let (name, number) = current(directory)?;
-        let name = directory.join(name);
-        let length = std::fs::metadata(&name).map_err(|e| Error::io(&name, e))?.len();
+        let (manifest, number) = open_current(directory)?;
+        let length = manifest.metadata().map_err(|e| Error::io(directory, e))?.len();
         Ok(Self { number, length, files })
     }
 

@@ -269,8 +269,8 @@ fn digest(file: &Path) -> Result<(u64, u64)> {
     }
 }
 
-/// Opens the current MANIFEST.
-fn open_current(directory: &Path) -> Result<(File, u64)> {
+/// Opens the current MANIFEST, and returns the number in its name.
+pub(super) fn open_current(directory: &Path) -> Result<(File, u64)> {
     let (name, number) = current(directory)?;
     let name = directory.join(name);
     File::open(&name).map(|file| (file, number)).map_err(|e| Error::io(&name, e))

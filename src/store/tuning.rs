@@ -234,7 +234,7 @@ mod tests {
     use crate::index::IndexOptions;
     use crate::store::{Access, Opening};
 
-    /// Returns how many index blocks of the first table are searched by interpolation.
+    /// Returns how many index blocks of the first table are marked as even.
     fn uniform_blocks(fingerprint: fn(u64) -> u64) -> u64 {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("index");
@@ -244,6 +244,10 @@ mod tests {
             builder.push(&row.to_be_bytes(), fingerprint(row), row).unwrap();
         }
         builder.finish(&(), &mut |_, _| ()).unwrap();
+        let entries = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let mut options = entries.filter(|path| path.to_string_lossy().contains("OPTIONS-"));
+        let used = std::fs::read_to_string(options.next().unwrap()).unwrap();
+        assert!(used.contains("index_block_search_type=kAuto"), "marked blocks are interpolated");
         let opening = Opening::new(&path, MIN_MEMORY, Access::Read).unwrap();
         let store = opening.with_tables(4).unwrap();
         let table = store.handle(Family::Table(0)).unwrap();

@@ -267,7 +267,7 @@ impl Rows {
 }
 
 /// The pairs of a join: their number, and a sum that does not depend on their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Joined {
     pairs: u64,
     sum: u64,
