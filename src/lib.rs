@@ -79,6 +79,7 @@ pub mod plan;
 mod progress;
 pub mod resident;
 pub mod sketch;
+mod sort;
 #[cfg(feature = "distributed")]
 pub mod spread;
 mod store;

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use super::fingerprints::{FingerprintSorter, SortedFingerprints};
 use super::manifest::Written;
-use super::merge::Sorted;
 use super::options::{BuildReport, Repeats};
-use super::sorter::RecordSorter;
 use super::spool::{FingerprintSpool, SpooledFingerprints};
 use super::writers::{self, Layout, Writers};
 use crate::error::{Error, Result};
@@ -16,6 +14,8 @@ use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, Table};
 use crate::progress::{self, Progress};
+use crate::sort::RecordSorter;
+use crate::sort::Sorted;
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Kind, TableKey};
 use crate::store::pack::{self, Member, PACK_MEMBERS, PACKED_KEY};

@@ -9,8 +9,6 @@ use super::STAGING;
 use super::assemble::Assembly;
 use super::manifest::Manifest;
 use super::options::{Abandoned, BuildOptions, BuildReport, DiskNeeds, Repeats};
-use super::sorter::RecordSorter;
-use super::spill::SpillFile;
 use super::spills::Outside;
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
@@ -18,6 +16,8 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Header, IndexOptions, NewDocument, new_header, plan_of};
 use crate::plan::Plan;
 use crate::progress::{self, Progress};
+use crate::sort::RecordSorter;
+use crate::sort::spill::SpillFile;
 use crate::store::{Access, MIN_MEMORY, Opening, Store, keys, make_directory};
 
 /// Longest time of pushing that a kill may lose.
@@ -291,7 +291,9 @@ impl<F: Fingerprint> Builder<F> {
     /// Adds a document; [`BuildOptions::repeats`] decides between equal keys.
     ///
     /// `origin` is the caller's number of the document, for instance its row, and must rise with
-    /// every push. It identifies duplicates, and where to continue after a kill.
+    /// every push. It identifies duplicates, and where to continue after a kill. May wait until
+    /// earlier documents are sorted and written, which happens outside the current rayon pool: so
+    /// its workers may share a builder in a mutex.
     ///
     /// # Errors
     ///

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use rdst::RadixSort;
 
-use super::merge::next_merge;
-use super::spill::{OwnedFile, SpillReader, SpillWriter, block_bytes};
 use super::spool::{CHUNK_VALUES, encode, read_block, reserve};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::sort::next_merge;
+use crate::sort::spill::{OwnedFile, SpillReader, SpillWriter, block_bytes};
 
 /// Sorts fingerprints in bounded memory; equal ones are all kept.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use bincode::{Decode, Encode};
 
-use super::spill::SpillFile;
 use super::spills::{self, Outside};
 use crate::error::{Error, Result};
+use crate::sort::spill::SpillFile;
 use crate::store::{codec, sync_directory};
 
 const NAME: &str = "manifest";

@@ -5,16 +5,12 @@
 
 mod assemble;
 mod builder;
-mod chunk;
 mod fingerprints;
 mod manifest;
-mod merge;
 mod options;
 mod repair;
 #[cfg(feature = "distributed")]
 pub mod shards;
-mod sorter;
-mod spill;
 mod spills;
 mod spool;
 mod writers;

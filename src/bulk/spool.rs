@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::spill::{OwnedFile, SpillReader, SpillWriter};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::sort::spill::{OwnedFile, SpillReader, SpillWriter};
 
 /// Fingerprints per chunk.
 pub(crate) const CHUNK_VALUES: usize = 16 << 10;

@@ -134,7 +134,13 @@ impl RecordSorter {
         let wait = chunk.memory() > self.budget / 2;
         let path = self.next_path();
         let block_bytes = block_bytes(self.budget);
-        self.background.start(move || spill_chunk(chunk, &path, block_bytes));
+        let threads = rayon::current_num_threads();
+        self.background.start(move || {
+            // Not the current pool: all its workers may be waiting for this sorter.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|e| Error::io(&path, std::io::Error::other(e)))?;
+            pool.install(|| spill_chunk(chunk, &path, block_bytes))
+        });
         if wait { self.collect() } else { Ok(()) }
     }
 

@@ -1,3 +1,5 @@
+use rayon::prelude::*;
+
 use super::*;
 
 const SEED: u64 = 0x5eed;
@@ -200,4 +202,25 @@ fn damaged_files_are_refused_when_read_and_truncated_ones_when_resumed() {
     std::fs::write(&files[1].path, &good[..good.len() - 1]).unwrap();
     let outcome = RecordSorter::resume(dir.path(), 100_000, "docs", files);
     assert!(matches!(outcome, Err(Error::Corrupt { .. })), "a truncated file was accepted");
+}
+
+#[test]
+fn workers_that_share_a_sorter_do_not_wait_for_each_other() {
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    let dir = tempfile::tempdir().unwrap();
+    let sorter = Mutex::new(RecordSorter::new(dir.path(), 64 << 10, "shared"));
+    let (done, waiting) = channel();
+    std::thread::spawn(move || {
+        let records = 200_000_u32;
+        (0..records).into_par_iter().with_max_len(64).for_each(|record| {
+            let key = record.wrapping_mul(0x9e37_79b9).to_be_bytes();
+            sorter.lock().unwrap().push(&key, &[]).unwrap();
+        });
+        let sorted = sorter.into_inner().unwrap().finish().unwrap();
+        done.send(sorted.len() == u64::from(records)).unwrap();
+    });
+    assert_eq!(waiting.recv_timeout(Duration::from_secs(120)), Ok(true), "all workers wait");
 }
