@@ -37,6 +37,7 @@ mod diameter;
 mod directory;
 mod distinct;
 mod documents;
+mod forest;
 mod groups;
 mod held;
 mod options;

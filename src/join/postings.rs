@@ -69,6 +69,14 @@ impl<'a> Postings<'a> {
 }
 
 impl Postings<'_> {
+    /// Visits fingerprint and key of every document, by ascending fingerprint and then key.
+    pub(super) fn each<F: Fingerprint>(
+        &self,
+        visit: impl FnMut(F, &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        Range { postings: self, prefix: 0, bits: 0 }.each(true, visit)
+    }
+
     /// Returns all fingerprints, ascending, and the positions of those of several documents.
     pub(super) fn distinct<F: Fingerprint>(&self) -> Result<(Vec<F>, Vec<usize>)> {
         let ranges = self.ranges(|range| {

@@ -30,6 +30,13 @@ impl UnionFind {
         Self { parents: (0..len).collect() }
     }
 
+    /// Adds an item in a separate set and returns its number.
+    pub(crate) fn push(&mut self) -> u32 {
+        let item = u32::try_from(self.parents.len()).expect("at most u32::MAX items");
+        self.parents.push(item);
+        item
+    }
+
     /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.parents.len()

@@ -7,6 +7,7 @@ mod builds;
 mod concurrency;
 mod documents;
 mod exactness;
+mod forest;
 mod golden;
 #[cfg(feature = "rocksdb-interop")]
 mod interop;

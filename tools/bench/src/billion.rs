@@ -7,11 +7,13 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hamdex::build::{BuildOptions, Builder};
+use hamdex::join::UnionFind;
 use hamdex::plan::Costs;
 use hamdex::verify::DuplicateRule;
 use hamdex::{Index, IndexOptions, Query, Reader};
@@ -66,7 +68,9 @@ enum Step {
     Search,
     /// Searches as one batch
     Batch,
-    /// Joins the index with itself, and compares the pairs with what was planted
+    /// Writes a spanning forest of the near pairs to a file, and reads it again
+    Spanning,
+    /// Joins the index with itself, and compares the pairs with what was planted and `spanning`
     Join,
     /// Joins it again by other tables, and compares all pairs with those of `join`
     Replanned,
@@ -80,10 +84,11 @@ enum Step {
 
 impl Step {
     /// All but `Loaded`, which takes more memory than many machines have.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Build,
         Self::Search,
         Self::Batch,
+        Self::Spanning,
         Self::Join,
         Self::Replanned,
         Self::Check,
@@ -95,14 +100,15 @@ impl Step {
 pub(crate) fn run(args: &Billion) -> Outcome<()> {
     report::head(&format!("{args:?}"));
     let rows = Rows { seed: args.seed, count: args.count };
-    let mut joined = None;
+    let (mut forest, mut joined) = (None, None);
     for step in &args.steps {
         forget_peak();
         match step {
             Step::Build => build(args, rows)?,
             Step::Search => search(args, rows)?,
             Step::Batch => batch(args, rows)?,
-            Step::Join => joined = Some(join(args, rows)?),
+            Step::Spanning => forest = Some(spanning(args)?),
+            Step::Join => joined = Some(join(args, rows, forest.take())?),
             Step::Replanned => replanned(args, joined)?,
             Step::Check => check(args)?,
             Step::Resident => resident(args, rows)?,
@@ -307,12 +313,51 @@ fn replanned(args: &Billion, by_join: Option<Joined>) -> Outcome<()> {
     }
 }
 
-fn join(args: &Billion, rows: Rows) -> Outcome<Joined> {
+/// Writes the pairs of a spanning forest as two row numbers each; returns the groups they connect.
+fn spanning(args: &Billion) -> Outcome<UnionFind> {
     let index = opened(args)?;
+    let near = DuplicateRule::new(DISTANCE).memory(args.join_memory << 20);
+    let place = args.dir.parent().unwrap_or(&args.dir);
+    let mut file = BufWriter::new(tempfile::tempfile_in(place)?);
+    let start = Instant::now();
+    let found = index.spanning_forest(near, place, &(), &mut |pair| {
+        let written = file.write_all(pair.a).and_then(|()| file.write_all(pair.b));
+        written.map_err(|error| hamdex::Error::InvalidOption {
+            name: "dir",
+            reason: error.to_string(),
+        })
+    })?;
+    let mut file = file.into_inner()?;
+    let name = format!("spanning forest, k = {DISTANCE}, {found} pairs of documents written");
+    report::rate(&name, args.count, start.elapsed());
+    if let Some(peak) = report::peak_memory() {
+        report::row("peak memory of the forest", &format!("{:.0} MB", peak / 1e6));
+    }
+    file.rewind()?;
+    let mut file = BufReader::new(file);
+    let mut sets = UnionFind::new(u32::try_from(args.count)?);
+    let mut pair = [0; 16];
+    for at in 0..found {
+        file.read_exact(&mut pair)?;
+        let (a, b) = pair.split_at(8);
+        if !sets.union(u32::try_from(row_of(a))?, u32::try_from(row_of(b))?) {
+            return Err(format!("pair {at} connects what others connect").into());
+        }
+    }
+    Ok(sets)
+}
+
+fn join(args: &Billion, rows: Rows, mut forest: Option<UnionFind>) -> Outcome<Joined> {
+    let index = opened(args)?;
+    let mut apart = 0_u64;
     // The neighbours that the join finds of each planted copy.
     let mut neighbours: HashMap<u64, Vec<(u64, u32)>> =
         rows.planted().map(|copy| (copy, Vec::new())).collect();
     let found = joined(&index, args, "join with itself", |a, b, distance| {
+        if let Some(sets) = &mut forest {
+            let [a, b] = [a, b].map(|row| u32::try_from(row).expect("rows were united as u32"));
+            apart += u64::from(sets.find(a) != sets.find(b));
+        }
         for (row, other) in [(a, b), (b, a)] {
             if row % COPY_EVERY == COPY_EVERY - 1
                 && let Some(found) = neighbours.get_mut(&row)
@@ -339,7 +384,10 @@ fn join(args: &Billion, rows: Rows) -> Outcome<Joined> {
     }
     let checked = format!("{planted} planted, {missed} missed; {differing} differ from a search");
     report::row("pairs of the join that were checked", &checked);
-    if missed + differing > 0 { Err(checked.into()) } else { Ok(found) }
+    if forest.is_some() {
+        report::row("pairs of the join that the forest does not connect", &apart.to_string());
+    }
+    if missed + differing + apart > 0 { Err(checked.into()) } else { Ok(found) }
 }
 
 fn check(args: &Billion) -> Outcome<()> {

@@ -1,10 +1,10 @@
 //! `pairs`: an index or documents become all pairs within k bits, each once.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use hamdex::join::{self, Copies, DocumentPair, JoinOptions};
+use hamdex::join::{self, Copies, DocumentPair, JoinOptions, UnionFind};
 use hamdex::verify::EvidenceFile;
 use hamdex::verify::{DuplicateRule, Verification};
 use hamdex::{Fingerprint, Index, for_width};
@@ -36,6 +36,9 @@ const MANY_COPIES: u64 = 10_000;
 /// --against, the first id is from INDEX and the second from the other index. Without -k, a sample
 /// of the texts chooses distance and verification.
 ///
+/// With --spanning, the pairs connect the same documents as all of them do, and none is redundant:
+/// n - 1 pairs for a group of n documents, however many of them are near.
+///
 /// After a kill, FILE of -o is absent or the earlier one; the same command starts again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n  hamdex pairs pages.idx -k 3 -o pairs.tsv")]
@@ -49,6 +52,9 @@ pub(crate) struct PairsArgs {
     /// List the pairs of a document of the index with a document of this other index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
+    /// List only as many pairs as connect the groups: a spanning forest
+    #[arg(long, conflicts_with = "against")]
+    spanning: bool,
     /// Begin with a line of column names
     #[arg(long)]
     header: bool,
@@ -162,9 +168,14 @@ impl PairsArgs {
         let mut write = |pair: DocumentPair<'_>| {
             carrier.stop(writer.pair(pair.a, pair.b, pair.distance, pair.similarity))
         };
+        let console = &session.console;
         let found = match &other {
-            Some(other) => index.pairs_with(other, near, &session.console, &mut write),
-            None => index.pairs(near, &session.console, &mut write),
+            Some(other) => index.pairs_with(other, near, console, &mut write),
+            None if self.spanning => {
+                let tmp = self.tmp.directory().map_or_else(std::env::temp_dir, Path::to_path_buf);
+                index.spanning_forest(near, &tmp, console, &mut write)
+            }
+            None => index.pairs(near, console, &mut write),
         };
         Ok((carrier.resolve(found)?, writer.output))
     }
@@ -198,9 +209,11 @@ impl PairsArgs {
         let evidence = gathered.evidence.of(resolved.verification);
         self.head(&mut writer, evidence.is_some())?;
         let copies = Copies::new(&gathered.fingerprints)?;
+        // Without a check, the first document of a fingerprint stands for all in a forest.
+        let first_only = self.spanning && evidence.is_none();
         for group in copies.groups() {
             let len = group.len() as u64;
-            if len > MANY_COPIES {
+            if len > MANY_COPIES && !first_only {
                 session.console.say(&format!(
                     "{} documents have the same fingerprint, {} pairs among themselves",
                     size::thousands(len),
@@ -209,10 +222,13 @@ impl PairsArgs {
             }
         }
         let carrier = Carrier::default();
-        let shared = Mutex::new((writer, 0));
+        let count = u32::try_from(gathered.fingerprints.len()).expect("copies are counted so");
+        let sets = self.spanning.then(|| UnionFind::new(count));
+        let shared = Mutex::new(Found { writer, count: 0, sets });
         let check = Checked { resolved, evidence, gathered: &gathered, shared: &shared };
         let equal = copies.groups().collect::<Vec<_>>().into_par_iter().try_for_each(|group| {
-            group.iter().zip(1..).try_for_each(|(&a, later)| {
+            let firsts = if first_only { group.get(..1).unwrap_or_default() } else { group };
+            firsts.iter().zip(1..).try_for_each(|(&a, later)| {
                 let others = group.get(later..).unwrap_or_default();
                 carrier.stop(check.write(&[a], others, 0))
             })
@@ -225,14 +241,32 @@ impl PairsArgs {
             let options = options.costs(costs);
             join::self_join(fingerprints, options, console, &|batch| {
                 batch.iter().try_for_each(|pair| {
-                    let (ours, theirs) = (copies.of(pair.a), copies.of(pair.b));
+                    let [ours, theirs] = [pair.a, pair.b].map(|fingerprint| {
+                        let all = copies.of(fingerprint);
+                        if first_only { all.get(..1).unwrap_or_default() } else { all }
+                    });
                     carrier.stop(check.write(ours, theirs, pair.distance))
                 })
             })
         });
         carrier.resolve(joined)?;
-        let (writer, found) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((found, writer.output))
+        let found = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((found.count, found.writer.output))
+    }
+}
+
+/// What was written so far.
+struct Found {
+    writer: Writer,
+    count: u64,
+    /// The groups that the written pairs connect, if only a spanning forest is wanted.
+    sets: Option<UnionFind>,
+}
+
+impl Found {
+    /// Returns true if the written pairs connect two positions already.
+    fn connects(&mut self, a: u32, b: u32) -> bool {
+        self.sets.as_mut().is_some_and(|sets| sets.find(a) == sets.find(b))
     }
 }
 
@@ -241,15 +275,22 @@ struct Checked<'a, F> {
     resolved: &'a Resolved,
     evidence: Option<&'a EvidenceFile>,
     gathered: &'a Gathered<F>,
-    shared: &'a Mutex<(Writer, u64)>,
+    shared: &'a Mutex<Found>,
 }
 
 impl<F: Fingerprint> Checked<'_, F> {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes the pairs between two sets of positions that pass.
     fn write(&self, ours: &[u32], theirs: &[u32], distance: u32) -> Result<()> {
         let Resolved { verification, distance: within, .. } = *self.resolved;
         for &a in ours {
             for &b in theirs {
+                if self.found().connects(a, b) {
+                    continue;
+                }
                 let (first, second) = (a.min(b) as usize, a.max(b) as usize);
                 let similarity = match self.evidence {
                     None => None,
@@ -262,11 +303,14 @@ impl<F: Fingerprint> Checked<'_, F> {
                         passed
                     }
                 };
-                let (a, b) = (self.gathered.key(first)?, self.gathered.key(second)?);
-                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-                let (writer, found) = &mut *shared;
-                writer.pair(&a, &b, distance, similarity)?;
-                *found += 1;
+                let keys = (self.gathered.key(first)?, self.gathered.key(second)?);
+                let mut found = self.found();
+                // Another thread may have connected them during the check.
+                if found.sets.as_mut().is_some_and(|sets| !sets.union(a, b)) {
+                    continue;
+                }
+                found.writer.pair(&keys.0, &keys.1, distance, similarity)?;
+                found.count += 1;
             }
         }
         Ok(())

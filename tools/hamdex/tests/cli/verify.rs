@@ -57,6 +57,33 @@ fn pairs_and_clusters_of_an_index_are_verified() {
 }
 
 #[test]
+fn a_spanning_forest_connects_the_groups_of_documents_and_of_an_index() {
+    let bench = kept();
+    // Each row is within a bit of the next, and of copies of itself.
+    let row = |number: u32| {
+        let fingerprint = (1_u64 << (number / 2)) - 1;
+        format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:016x}\"}}\n")
+    };
+    bench.file("chain.jsonl", &(0..20).map(row).collect::<String>());
+    bench.ok("build chain.idx chain.jsonl");
+    for source in ["chain.jsonl", "chain.idx"] {
+        let all = bench.ok(&format!("pairs {source} -k 3")).stdout;
+        let some = bench.ok(&format!("pairs {source} -k 3 --spanning")).stdout;
+        assert_eq!((all.lines().count(), some.lines().count()), (106, 19), "{source}");
+        assert!(some.lines().all(|pair| all.lines().any(|other| other == pair)), "{some}");
+    }
+    for source in ["posts.jsonl", "idx"] {
+        for verify in ["none", "jaccard:0.9"] {
+            let call = format!("pairs {source} {WIDE} --spanning --verify {verify}");
+            let call = if source == "idx" { call.replace(WIDE, "-k 16") } else { call };
+            let found = bench.ok(&call).stdout;
+            assert_eq!(found.lines().count(), 1, "{source} {verify}: {found}");
+        }
+    }
+    bench.run("pairs idx --against idx --spanning").refused(2, &["--against", "--spanning"]);
+}
+
+#[test]
 fn an_index_made_to_be_verified_is_searched_so_without_being_told() {
     let bench = Bench::new();
     bench.file("posts.jsonl", POSTS);
