@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::settings::DedupOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, Labelled, Outlines, Similarities};
+use crate::join::{self, Grouping, JoinOptions, Labelled, Outlines, Similarities};
 use crate::progress::Progress;
 use crate::verify::spilled::Bits;
 use crate::verify::{EvidenceFile, Linkage, Verification};
@@ -124,6 +124,7 @@ impl Linking<'_> {
     /// Groups the documents; labels are places in the order.
     fn labelled<F: Fingerprint>(&self, fingerprints: &[F]) -> Result<Labelled> {
         let DedupOptions { distance, verification, .. } = *self.settings;
+        let options = JoinOptions::new(distance).costs(self.settings.costs);
         let linkage = self.settings.linking();
         let at = |place: u32| self.order.map_or(place, |order| order[place as usize]) as usize;
         let fingerprint = |place: u32| fingerprints[at(place)];
@@ -135,7 +136,7 @@ impl Linking<'_> {
         let (block, outlined) = self.settings.block(count, self.evidence, fingerprint);
         if self.evidence.is_none() && linkage == Linkage::Chain && block >= count {
             let ordered: Vec<F> = (0..count).map(fingerprint).collect();
-            let labels = join::clusters(&ordered, distance, self.progress)?;
+            let labels = join::clusters(&ordered, options, self.progress)?;
             return Ok(Labelled { labels, similarities: Similarities::default() });
         }
         let digest =
@@ -152,7 +153,7 @@ impl Linking<'_> {
         let outlines = read.as_ref().map(|read| Outlines { read, verification });
         let (fingerprint, digest) = (&fingerprint, &digest);
         let grouping = Grouping { count, fingerprint, digest, block, outlines };
-        join::labelled(&grouping, distance, linkage, self.progress, &verify)
+        join::labelled(&grouping, options, linkage, self.progress, &verify)
     }
 }
 

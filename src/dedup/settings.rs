@@ -11,6 +11,7 @@ use crate::advice::Resolved;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::Outlines;
+use crate::plan::Costs;
 use crate::store::{SETTINGS as FILE, codec, write_whole};
 use crate::verify::{EvidenceFile, Linkage, Verification};
 
@@ -51,6 +52,8 @@ pub struct DedupOptions {
     pub tmp: Option<PathBuf>,
     /// Most bytes of memory; what exceeds them is in temporary files.
     pub memory: usize,
+    /// Costs by which joins choose their tables; the decisions are the same with any.
+    pub costs: Costs,
 }
 
 /// Part of the memory that evidence may take.
@@ -80,6 +83,7 @@ impl DedupOptions {
             linkage: None,
             tmp: None,
             memory: usize::MAX,
+            costs: Costs::default(),
         }
     }
 
@@ -132,6 +136,21 @@ impl DedupOptions {
     /// ```
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Sets the costs by which joins choose their tables. Default = those of a typical server.
+    ///
+    /// [`calibrate`](crate::inspect::calibrate()) measures them. The decisions are the same.
+    ///
+    /// ```
+    /// use hamdex::dedup::DedupOptions;
+    /// use hamdex::plan::Costs;
+    ///
+    /// assert_eq!(DedupOptions::new(3).costs(Costs::default()), DedupOptions::new(3));
+    /// ```
+    pub fn costs(mut self, costs: Costs) -> Self {
+        self.costs = costs;
         self
     }
 

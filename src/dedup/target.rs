@@ -15,7 +15,7 @@ use super::groups::{labelled, largest_first};
 use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, Labelled, Linkage, Outlines, Similarities};
+use crate::join::{self, Grouping, JoinOptions, Labelled, Linkage, Outlines, Similarities};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Verification};
 
@@ -102,6 +102,7 @@ impl<F: Fingerprint> Target<'_, F> {
         let digest =
             |place: u32| evidence.map_or(Ok(0), |evidence| evidence.digest(position(place)));
         let (verification, distance) = tightened(self.settings, step);
+        let options = JoinOptions::new(distance).costs(self.settings.costs);
         let verify = |a: u32, b: u32, apart: u32| match evidence {
             _ if (a.max(b) as usize) < first => Ok(None),
             None => Ok((apart <= distance).then_some(0.0)),
@@ -122,7 +123,7 @@ impl<F: Fingerprint> Target<'_, F> {
             block,
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
-        let grouped = join::labelled(&grouping, distance, linkage, self.progress, &verify)?;
+        let grouped = join::labelled(&grouping, options, linkage, self.progress, &verify)?;
         let mut all = self.alone();
         for (&position, label) in places.iter().zip(grouped.labels) {
             all.labels[position as usize] = places[label as usize];

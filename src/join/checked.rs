@@ -1,5 +1,6 @@
 //! Verified clusters of an index: groups of documents that pass a verification.
 
+use super::JoinOptions;
 use super::diameter::diameter;
 use super::documents::Cluster;
 use super::verified::verified_clusters;
@@ -26,7 +27,7 @@ pub(super) fn clusters<F: Fingerprint>(
     let labels = verified_clusters(
         &documents.fingerprints,
         &documents.digests,
-        near.distance,
+        JoinOptions::new(near.distance).costs(reader.costs()),
         near.linkage,
         progress,
         &|a, b, distance| checker.compare(distance, &evidence(a)?, &evidence(b)?, documents.key(b)),

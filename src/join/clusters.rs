@@ -18,8 +18,9 @@ use crate::progress::{self, Progress};
 /// Returns, for every position, the smallest position in its cluster.
 ///
 /// A cluster is a connected component of near pairs, so two of its members may be further apart
-/// than `distance`. Equal fingerprints share a cluster, also at distance 0. The result depends only
-/// on the input, not on the number of threads.
+/// than the distance. Equal fingerprints share a cluster, also at distance 0. The result depends only
+/// on the input, not on the number of threads. `options` is a distance, or a [`JoinOptions`] with
+/// costs and a memory limit of the join.
 ///
 /// Memory is that of [`self_join`](super::self_join) and up to 20 bytes per fingerprint. Progress
 /// and cancellation are those of the join.
@@ -39,7 +40,7 @@ use crate::progress::{self, Progress};
 /// ```
 pub fn clusters<F: Fingerprint>(
     fps: &[F],
-    distance: u32,
+    options: impl Into<JoinOptions>,
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
     u32::try_from(fps.len()).map_err(|_| Error::InvalidOption {
@@ -50,7 +51,7 @@ pub fn clusters<F: Fingerprint>(
     let count = u32::try_from(distinct.len()).expect("at most one distinct value per position");
     let directory = Directory::new(&distinct);
     let sets = Mutex::new(UnionFind::new(count));
-    join([&distinct], JoinOptions::new(distance), progress, &|pairs: &[Pair<F>]| {
+    join([&distinct], options.into(), progress, &|pairs: &[Pair<F>]| {
         let link = |pair: &Pair<F>| (directory.place(pair.a), directory.place(pair.b));
         let links: Vec<_> = pairs.iter().map(link).collect();
         let mut sets = sets.lock().unwrap_or_else(PoisonError::into_inner);

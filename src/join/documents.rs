@@ -271,13 +271,14 @@ impl<F: Fingerprint> Reader<F> {
         progress: &dyn Progress,
     ) -> Result<Vec<Cluster>> {
         let postings = Postings::new(self, progress);
+        let options = JoinOptions::new(distance).costs(self.costs());
         if let Some(held) = self.held(&postings, memory)? {
-            let leaders = super::clusters(&held.fingerprints, distance, progress)?;
+            let leaders = super::clusters(&held.fingerprints, options, progress)?;
             return groups(&held, leaders, progress);
         }
         progress.begin("reading fingerprints", Some(self.len()));
         let (mut fingerprints, repeated) = postings.distinct::<F>()?;
-        let mut leaders = super::clusters(&fingerprints, distance, progress)?;
+        let mut leaders = super::clusters(&fingerprints, options, progress)?;
         let mut many = vec![false; leaders.len()];
         for (at, &leader) in leaders.iter().enumerate() {
             many[leader as usize] |= leader as usize != at;

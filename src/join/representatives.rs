@@ -78,7 +78,8 @@ impl Outlines<'_> {
 /// similarity. Each unit is labelled once, in no particular order. Labels equal those of the
 /// sequential rule for any number of threads.
 pub(super) struct Rule<'a> {
-    pub(super) distance: u32,
+    /// The distance, and the costs of joins.
+    pub(super) options: JoinOptions,
     pub(super) progress: &'a dyn Progress,
     pub(super) verify: &'a Verify<'a>,
     /// Returns true if a representative and a unit certainly do not pass, by their numbers.
@@ -89,7 +90,7 @@ pub(super) struct Rule<'a> {
 
 impl Rule<'_> {
     fn is_near<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> bool {
-        kept.fingerprint.distance(unit.fingerprint) <= self.distance
+        kept.fingerprint.distance(unit.fingerprint) <= self.options.distance
             && !(self.rejects)(kept.number, unit.number)
     }
 
@@ -191,7 +192,7 @@ impl Rule<'_> {
             all.iter().step_by(step).map(|unit| unit.fingerprint).collect()
         };
         let (kept, units) = (some(kept), some(units));
-        let near = |a: F| units.iter().filter(|&&b| a.distance(b) <= self.distance).count();
+        let near = |a: F| units.iter().filter(|&&b| a.distance(b) <= self.options.distance).count();
         let pairs: usize = kept.iter().map(|&a| near(a)).sum();
         pairs * DENSE >= kept.len() * units.len()
     }
@@ -277,12 +278,7 @@ impl Rule<'_> {
             drop(all);
             check(full)
         };
-        join(
-            [&ours.distinct, &theirs.distinct],
-            JoinOptions::new(self.distance),
-            &Silent(self.progress),
-            &visit,
-        )?;
+        join([&ours.distinct, &theirs.distinct], self.options, &Silent(self.progress), &visit)?;
         check(waiting.into_inner().unwrap_or_else(PoisonError::into_inner))?;
         progress::check(self.progress)?;
         Ok(first.into_iter().map(First::into_inner).collect())

@@ -112,13 +112,14 @@ impl<F: Fingerprint> Documents<'_, F> {
 
 /// Returns, for every position, the position that labels its cluster.
 ///
-/// Two documents are linked if their fingerprints are within `distance` and `verify` passes them,
-/// or if fingerprint and digest are equal. `digests` holds one hash per document of what `verify`
+/// Two documents are linked if their fingerprints are within the distance and `verify` passes them,
+/// or if fingerprint and digest are equal. `options` is a distance, or a [`JoinOptions`] with costs;
+/// its memory limit is ignored. `digests` holds one hash per document of what `verify`
 /// compares.
 ///
 /// With [`Linkage::Chain`] a cluster is a connected component of links, labelled by its smallest
 /// position. With [`Linkage::Representative`] documents are processed by ascending position. Each
-/// joins the first representative within `distance` that it passes with, or becomes a
+/// joins the first representative within the distance that it passes with, or becomes a
 /// representative, whose position is the label. So a chain A-B-C-D does not put A and D together.
 ///
 /// `verify` is called from several threads, and not for pairs that are already connected. The
@@ -136,7 +137,7 @@ impl<F: Fingerprint> Documents<'_, F> {
 /// ```
 /// use hamdex::join::{self, Linkage};
 ///
-// Fingerprints may be near, but only texts of the same length pass.
+/// // Fingerprints may be near, but only texts of the same length pass.
 /// let texts = ["rain", "snow", "sunshine", "rain"];
 /// let lens = texts.map(|text| text.len() as u64);
 /// let same = |a: u32, b: u32, _| Ok((lens[a as usize] == lens[b as usize]).then_some(1.0));
@@ -149,7 +150,7 @@ impl<F: Fingerprint> Documents<'_, F> {
 pub fn verified_clusters<F: Fingerprint>(
     fps: &[F],
     digests: &[u64],
-    distance: u32,
+    options: impl Into<JoinOptions>,
     linkage: Linkage,
     progress: &dyn Progress,
     verify: &Verify<'_>,
@@ -171,7 +172,7 @@ pub fn verified_clusters<F: Fingerprint>(
         block: u32::MAX,
         outlines: None,
     };
-    Ok(labelled(&documents, distance, linkage, progress, verify)?.labels)
+    Ok(labelled(&documents, options.into(), linkage, progress, verify)?.labels)
 }
 
 /// [`verified_clusters`] that also returns the similarities of the verifications.
@@ -179,25 +180,26 @@ pub fn verified_clusters<F: Fingerprint>(
 /// The block size decides what it costs in memory and time, never the result.
 pub(crate) fn labelled<F: Fingerprint>(
     documents: &Documents<'_, F>,
-    distance: u32,
+    options: JoinOptions,
     linkage: Linkage,
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Labelled> {
-    let (bits, max) = (F::BITS, F::BITS);
+    let (distance, bits, max) = (options.distance, F::BITS, F::BITS);
+    let options = options.memory(usize::MAX);
     if distance > max {
         return Err(Error::InvalidDistance { distance, bits, max });
     }
     match linkage {
-        Linkage::Chain => chained(documents, distance, progress, verify),
-        Linkage::Representative => represented(documents, distance, progress, verify),
+        Linkage::Chain => chained(documents, options, progress, verify),
+        Linkage::Representative => represented(documents, options, progress, verify),
     }
 }
 
 /// Labels every document with the smallest place of its connected component.
 fn chained<F: Fingerprint>(
     documents: &Documents<'_, F>,
-    distance: u32,
+    options: JoinOptions,
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Labelled> {
@@ -224,7 +226,7 @@ fn chained<F: Fingerprint>(
                 Links { units: &units, place: &place, sets: &sets, progress, verify: &across };
             links.join_copies();
             links.join_equal()?;
-            links.join_near(distance)?;
+            links.join_near(options)?;
         }
     }
     progress::check(progress)?;
@@ -238,7 +240,7 @@ fn chained<F: Fingerprint>(
 /// A document that passes with a representative is linked to it, so no chains are needed.
 fn represented<F: Fingerprint>(
     documents: &Documents<'_, F>,
-    distance: u32,
+    options: JoinOptions,
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Labelled> {
@@ -277,11 +279,11 @@ fn represented<F: Fingerprint>(
             outlines.truncate(places.len());
             outlines.append(&mut documents.read_outlines(&some)?);
             let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
-            let rule = Rule { distance, progress, verify, rejects: &rejects, waiting };
+            let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
             left = rule.apart(&kept, &left, &mut label)?;
         }
         let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
-        let rule = Rule { distance, progress, verify, rejects: &rejects, waiting };
+        let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
         rule.among(&left, &mut label)?;
         for (place, &unit) in block.zip(&units.of) {
             let (label, similarity) = of_unit[unit as usize];
@@ -413,28 +415,23 @@ impl<F: Fingerprint> Links<'_, F> {
     }
 
     /// Links units with near fingerprints.
-    fn join_near(&self, distance: u32) -> Result<()> {
+    fn join_near(&self, options: JoinOptions) -> Result<()> {
         let directory = Directory::new(&self.units.distinct);
-        join(
-            [&self.units.distinct],
-            JoinOptions::new(distance),
-            self.progress,
-            &|pairs: &[Pair<F>]| {
-                let mut waiting = Waiting::new(self);
-                for pair in pairs {
-                    let (a, b) = (directory.place(pair.a), directory.place(pair.b));
-                    if self.are_one_set(a, b) {
-                        continue;
-                    }
-                    for a in self.units.at(a) {
-                        for b in self.units.at(b) {
-                            waiting.push(a, b, pair.distance)?;
-                        }
+        join([&self.units.distinct], options, self.progress, &|pairs: &[Pair<F>]| {
+            let mut waiting = Waiting::new(self);
+            for pair in pairs {
+                let (a, b) = (directory.place(pair.a), directory.place(pair.b));
+                if self.are_one_set(a, b) {
+                    continue;
+                }
+                for a in self.units.at(a) {
+                    for b in self.units.at(b) {
+                        waiting.push(a, b, pair.distance)?;
                     }
                 }
-                waiting.check()
-            },
-        )?;
+            }
+            waiting.check()
+        })?;
         Ok(())
     }
 

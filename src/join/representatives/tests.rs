@@ -52,7 +52,8 @@ fn labels(
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
     let rejects = &|_, _| false;
-    Rule { distance, progress, verify, rejects, waiting: WAITING }.among(units, &mut label)?;
+    Rule { options: JoinOptions::new(distance), progress, verify, rejects, waiting: WAITING }
+        .among(units, &mut label)?;
     Ok(labels)
 }
 
@@ -72,7 +73,13 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
         };
         let rejects = |a: u32, b: u32| a % 2 != b % 2;
         let (distance, progress, waiting) = (2, &(), WAITING);
-        let rule = Rule { distance, progress, verify: &strict, rejects: &rejects, waiting };
+        let rule = Rule {
+            options: JoinOptions::new(distance),
+            progress,
+            verify: &strict,
+            rejects: &rejects,
+            waiting,
+        };
         let mut found = Vec::new();
         let mut label = |number, label, similarity: Option<f64>| {
             found.push((number, label, similarity.map(f64::to_bits)));

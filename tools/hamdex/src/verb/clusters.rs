@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::gather::{self, Gathered, Target};
 use crate::advise::{self, Overrides, Resolved};
+use crate::costs;
 use crate::failure::Result;
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
@@ -150,7 +151,8 @@ impl ClustersArgs {
         let settings = DedupOptions::new(resolved.distance)
             .verify(resolved.verification)
             .linkage(linkage)
-            .memory(self.memory.memory.0);
+            .memory(self.memory.memory.0)
+            .costs(costs::kept()?);
         let evidence = evidence.of(resolved.verification);
         let labels = dedup::labels(fingerprints, evidence, &settings, None, &session.console)?;
         session.console.end_phase();

@@ -111,7 +111,7 @@ impl DedupArgs {
             None => self.resolve(session, &inputs, header.as_ref(), bits)?,
         };
         resolved.say(&session.console);
-        let near = self.near(resolved.distance, resolved.verification);
+        let near = self.near(resolved.distance, resolved.verification)?;
         let keep = self.prefer.to_string();
         for_width!(bits, F => {
             done(&estimate::<F>(session, inputs, &resolved, &near, keep)?)

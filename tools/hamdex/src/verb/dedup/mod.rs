@@ -39,6 +39,7 @@ use self::sources::Account;
 use self::state::Shard;
 use self::write::Members;
 use crate::advise::{self, Overrides, Resolved};
+use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
 use crate::job::{Against, Documents, Keep, Purpose, To};
@@ -328,7 +329,7 @@ impl DedupArgs {
         if let Some(shard) = &shard {
             rejects.name(shard.place(files::REJECTS));
         }
-        let near = self.near(distance, verification);
+        let near = self.near(distance, verification)?;
         let (keep, unique, against) =
             (&self.prefer, self.unique_by.is_some(), self.against.is_some());
         let sourced = self.source_field.is_some();
@@ -456,12 +457,12 @@ impl DedupArgs {
     }
 
     /// Returns the settings that define near-duplicates.
-    fn near(&self, distance: u32, verification: Verification) -> dedup::DedupOptions {
+    fn near(&self, distance: u32, verification: Verification) -> Result<dedup::DedupOptions> {
         let linkage = self.linkage(verification);
         let mut near = dedup::DedupOptions::new(distance).verify(verification).linkage(linkage);
         near.tmp.clone_from(&self.tmp.tmp);
         near.memory = self.memory.memory.0;
-        near
+        Ok(near.costs(costs::kept()?))
     }
 
     /// Returns the linkage: by representative if pairs can be verified.

@@ -191,7 +191,7 @@ impl DedupArgs {
         resolved: &Resolved,
     ) -> Result<State<F>> {
         let memory = self.memory.memory.0;
-        let near = self.near(resolved.distance, resolved.verification);
+        let near = self.near(resolved.distance, resolved.verification)?;
         if State::<F>::settings_at(path)?.is_some() {
             let options = IndexOptions::new().memory(memory);
             let state = State::open(path, &options, &session.console)?;
