@@ -16,6 +16,15 @@ use crate::resource_options::SeedArg;
 use crate::settings;
 use crate::size;
 
+/// Refuses a file as the index, which comes before the inputs.
+pub(crate) fn before_inputs(index: &Path) -> Result<()> {
+    if index.is_file() {
+        let reason = "is a file; the index comes first, a directory, and then the inputs";
+        return Err(Failure::refused(index, reason));
+    }
+    Ok(())
+}
+
 /// Reads the header of an index; `None` if there is none yet.
 pub(crate) fn header(path: &Path) -> Result<Option<Header>> {
     match Header::read(path) {

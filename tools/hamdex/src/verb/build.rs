@@ -99,6 +99,7 @@ struct Summary {
 
 impl BuildArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        stored::before_inputs(&self.index)?;
         if self.abandon {
             return self.drop_unfinished(session);
         }

@@ -94,6 +94,7 @@ struct Refused<'a> {
 
 impl InsertArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        stored::before_inputs(&self.index)?;
         let inputs = self.rows.inputs(&self.inputs, &session.console)?;
         if self.verify.verify.is_some() && !self.if_new {
             let reason = "--verify works with --if-new only; pass both";

@@ -83,6 +83,7 @@ struct Found<'a> {
 
 impl QueryArgs {
     pub(crate) fn run(&self, session: &Session) -> Result<()> {
+        stored::before_inputs(&self.index)?;
         let header = stored::require(&self.index, self.width.bits)?;
         self.verify.require_stored(header.keeps_features)?;
         let inputs = if self.inputs.is_empty() && self.rows.files_from.is_none() {

@@ -26,7 +26,7 @@ fn what_is_no_index_is_named_with_the_remedy() {
     bench.run("remove docs --id a").refused(6, &["docs", "hamdex build"]);
     for verb in ["build", "insert"] {
         bench.run(&format!("{verb} docs a.u64")).refused(1, &["docs"]);
-        bench.run(&format!("{verb} plain.txt a.u64")).refused(6, &["plain.txt"]);
+        bench.run(&format!("{verb} plain.txt a.u64")).refused(1, &["plain.txt"]);
     }
     assert_eq!(bench.read("docs/a.txt"), "sunny days");
     assert_eq!(std::fs::read_dir(bench.path("docs")).unwrap().count(), 1);
@@ -39,6 +39,15 @@ fn inputs_that_are_not_there_stop_the_call_before_it_writes() {
     bench.run("dedup absent.jsonl -o out").refused(6, &["absent.jsonl"]);
     bench.run("evaluate absent.jsonl --pairs absent.tsv").refused(6, &["absent.tsv"]);
     assert!(!bench.path("idx").exists() && !bench.path("out").exists());
+}
+
+#[test]
+fn inputs_before_the_index_are_told_the_order() {
+    let bench = stored();
+    for call in ["build prints.jsonl new", "insert prints.jsonl idx", "query prints.jsonl idx"] {
+        bench.run(call).refused(1, &["prints.jsonl: is a file", "the index comes first"]);
+    }
+    assert!(!bench.path("new").exists());
 }
 
 #[test]
