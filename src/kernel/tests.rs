@@ -1,5 +1,10 @@
 use super::*;
 
+/// Chooses the smaller of two sizes under Miri, which is some thousand times slower.
+const fn size<T: Copy>(whole: T, under_miri: T) -> T {
+    if cfg!(miri) { under_miri } else { whole }
+}
+
 /// `SplitMix64`, so that every run tests the same sets.
 struct Random(u64);
 
@@ -26,14 +31,16 @@ fn expected<F: Fingerprint>(members: &[F], query: F, distance: u32) -> Vec<(usiz
 fn variants_agree_with_counting_bit_by_bit<F: Fingerprint>() {
     const SEED: u64 = 7;
     let mut random = Random(SEED);
-    for len in [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 200, 1000] {
+    let lens = [0, 1, 9, 65, 7, 8, 63, 64, 127, 128, 200, 1000];
+    for &len in &lens[..size(lens.len(), 4)] {
         let query: F = random.next();
         let mut members: Vec<F> = (0..len).map(|_| random.next()).collect();
         for at in (0..len).step_by(13) {
             let flips = u32::try_from(at).unwrap() % (F::BITS + 1);
             members[at] = query ^ F::high_mask(flips);
         }
-        for distance in [0, 1, 3, F::MAX_DISTANCE, F::BITS - 1, F::BITS] {
+        let distances = [3, F::BITS, 0, 1, F::MAX_DISTANCE, F::BITS - 1];
+        for &distance in &distances[..size(distances.len(), 2)] {
             let expected = expected(&members, query, distance);
             for variant in Variant::all() {
                 let mut found = Vec::new();
@@ -98,7 +105,7 @@ impl LaneWork for Answers<'_> {
 fn every_variant_compares_sliced_members_alike() {
     const SEED: u64 = 9;
     let mut random = Random(SEED);
-    for columns in 1..=8 {
+    for columns in 1..=size(8, 3) {
         let columns: Vec<[u16; LANES]> = (0..columns)
             .map(|_| {
                 std::array::from_fn(|at| {
@@ -110,7 +117,8 @@ fn every_variant_compares_sliced_members_alike() {
         let apart = |at: usize| -> u32 {
             columns.iter().map(|column| (column[at] ^ QUERY).count_ones()).sum()
         };
-        for threshold in [0, 1, 3, 4, 5, 8, 16, 31, 32, 64, 128] {
+        let thresholds = [3, 32, 0, 1, 4, 5, 8, 16, 31, 64, 128];
+        for &threshold in &thresholds[..size(thresholds.len(), 2)] {
             let run = |variant: Option<Variant>| {
                 let (mut within, mut first_within) = (0, 0);
                 let answers = Answers {
@@ -164,12 +172,13 @@ impl LaneWork for NearWords<'_> {
 fn every_variant_compares_rows_of_words_alike() {
     const SEED: u64 = 13;
     let mut random = Random(SEED);
-    for round in 0..400 {
+    for round in (0..400).step_by(size(1, 80)) {
         // From no near words to many.
         let narrow = round / 13;
         let rows: [u32; ROWS] = std::array::from_fn(|_| random.next::<u32>() >> narrow);
         let words: [u32; BESIDE] = std::array::from_fn(|_| random.next::<u32>() >> narrow);
-        for distance in [0, 1, 3, 6, 31, 32] {
+        let distances = [3, 32, 0, 1, 6, 31];
+        for &distance in &distances[..size(distances.len(), 2)] {
             let near = |a: u32, b: u32| (a ^ b).count_ones() <= distance;
             let mut mask = 0_u64;
             for (row, &a) in rows.iter().enumerate() {
