@@ -68,10 +68,9 @@ impl<F: Fingerprint> Reader<F> {
     /// these are is not specified. Pairs are visited from one thread, in no particular order.
     ///
     /// Memory is 4 bytes for each distinct fingerprint, and what the join takes within the limit of
-    /// `near`. A quarter of the limit, and at most 1 GiB, sorts pairs; what exceeds it is written to
-    /// a new directory in `tmp`, which is removed at the end: at 64 bits about 40 bytes and the key
-    /// for each pair of different fingerprints, and for no more pairs than documents unless they are
-    /// far apart in the join.
+    /// `near`. A quarter of the limit, and at most 1 GiB, sorts pairs of different fingerprints,
+    /// about as many as there are documents at most. What exceeds it is written to a new directory
+    /// in `tmp`, which is removed at the end: at 64 bits about 35 bytes and the key for each pair.
     ///
     /// With a verification, every pair is checked as [`pairs`](Self::pairs) does, memory holds the
     /// keys of all documents that have a near one, and `tmp` is not used.

@@ -222,5 +222,5 @@ fn workers_that_share_a_sorter_do_not_wait_for_each_other() {
         let sorted = sorter.into_inner().unwrap().finish().unwrap();
         done.send(sorted.len() == u64::from(records)).unwrap();
     });
-    assert_eq!(waiting.recv_timeout(Duration::from_secs(120)), Ok(true), "all workers wait");
+    assert_eq!(waiting.recv_timeout(Duration::from_mins(2)), Ok(true), "all workers wait");
 }

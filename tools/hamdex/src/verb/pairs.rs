@@ -36,8 +36,8 @@ const MANY_COPIES: u64 = 10_000;
 /// --against, the first id is from INDEX and the second from the other index. Without -k, a sample
 /// of the texts chooses distance and verification.
 ///
-/// With --spanning, the pairs connect the same documents as all of them do, and none is redundant:
-/// n - 1 pairs for a group of n documents, however many of them are near.
+/// With --spanning, only a few of the pairs are printed, which connect the same documents as all:
+/// n - 1 pairs for a group of n documents.
 ///
 /// After a kill, FILE of -o is absent or the earlier one; the same command starts again.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct PairsArgs {
     /// List the pairs of a document of the index with a document of this other index
     #[arg(long, value_name = "INDEX")]
     against: Option<PathBuf>,
-    /// List only as many pairs as connect the groups: a spanning forest
+    /// List n - 1 pairs that connect a group of n documents: a spanning forest
     #[arg(long, conflicts_with = "against")]
     spanning: bool,
     /// Begin with a line of column names

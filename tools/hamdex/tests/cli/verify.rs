@@ -64,7 +64,7 @@ fn a_spanning_forest_connects_the_groups_of_documents_and_of_an_index() {
         let fingerprint = (1_u64 << (number / 2)) - 1;
         format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:016x}\"}}\n")
     };
-    bench.file("chain.jsonl", &(0..20).map(row).collect::<String>());
+    bench.file("chain.jsonl", (0..20).map(row).collect::<String>());
     bench.ok("build chain.idx chain.jsonl");
     for source in ["chain.jsonl", "chain.idx"] {
         let all = bench.ok(&format!("pairs {source} -k 3")).stdout;
