@@ -16,7 +16,8 @@
  * read during the call.
  *
  * THREADS. Any number of threads may use an index or a pipeline and read results at the same time.
- * Free or close an object only when no other thread uses it any more.
+ * Free or close an object only when no other thread uses it any more. A hamdex_stop ends a call
+ * from another thread or a signal handler.
  *
  * CALLBACKS. A callback runs on the thread of the call that got it, before that call returns, and may
  * call any function. What it receives is valid until it returns. It must not throw or jump out.
@@ -251,6 +252,14 @@ typedef struct hamdex_pipeline hamdex_pipeline;
  * `hamdex_settings_free`.
  */
 typedef struct hamdex_settings hamdex_settings;
+
+/**
+ * Ends long calls from another thread or from a signal handler.
+ *
+ * Owned by the caller; free with `hamdex_stop_free` when no call uses it any more. Once requested,
+ * it ends every later call that gets it as well.
+ */
+typedef struct hamdex_stop hamdex_stop;
 
 /**
  * A fingerprint of 32, 64 or 128 bits, in the low bits of a 128-bit number.
@@ -621,6 +630,12 @@ typedef struct hamdex_dedup_options {
      */
     struct hamdex_bytes unique_by;
     /**
+     * Rows to leave: a count such as "5000", or a share such as "0.8" or "80%". Only the closest
+     * duplicates are removed then; if no other pair is near enough, more rows are left. Default =
+     * empty for no target.
+     */
+    struct hamdex_bytes to;
+    /**
      * Whether rows with nothing to compare are bad rows. Default = false.
      */
     bool drop_empty;
@@ -636,6 +651,10 @@ typedef struct hamdex_dedup_options {
      * Also removes what is near a document of this index. Default = NULL for none.
      */
     const struct hamdex_index *index;
+    /**
+     * Ends the call once another thread requests it. Default = NULL for never.
+     */
+    const struct hamdex_stop *stop;
 } hamdex_dedup_options;
 
 /**
@@ -1064,6 +1083,25 @@ struct hamdex_error *hamdex_index_fold(const struct hamdex_index *index,
                                        uint64_t *folded);
 
 /**
+ * Creates an object that ends the calls that get it, once that is requested.
+ *
+ * NULL only after a panic.
+ */
+HAMDEX_MUST_USE struct hamdex_stop *hamdex_stop_new(void);
+
+/**
+ * Requests that calls with this object end with `HAMDEX_ERROR_CODE_STOPPED`.
+ *
+ * They end within a second. Does nothing if `stop` is NULL; safe in a signal handler.
+ */
+void hamdex_stop_request(const struct hamdex_stop *stop);
+
+/**
+ * Frees the object; NULL is allowed.
+ */
+void hamdex_stop_free(struct hamdex_stop *stop);
+
+/**
  * Returns no files, and the defaults for reading some.
  */
 struct hamdex_files hamdex_files_default(void);
@@ -1139,9 +1177,10 @@ struct hamdex_dedup_options hamdex_dedup_options_default(void);
  * Decides which rows of files to keep, as `hamdex dedup` does, and writes nothing.
  *
  * When everything is decided, `on_row` is called for every row, in order; it may be NULL, and gets
- * `context`. If it stops the call, the error is `HAMDEX_ERROR_CODE_STOPPED`. `options` may be NULL
- * for the defaults, and `report` and `settings` may be NULL. `*settings` has what was passed or
- * chosen; it is owned by the caller, and NULL after an error.
+ * `context`. If it stops the call, or `stop` of the options is requested meanwhile, the error is
+ * `HAMDEX_ERROR_CODE_STOPPED`. `options` may be NULL for the defaults, and `report` and `settings`
+ * may be NULL. `*settings` has what was passed or chosen; it is owned by the caller, and NULL after
+ * an error.
  */
 HAMDEX_MUST_USE
 struct hamdex_error *hamdex_files_dedup(const struct hamdex_files *files,

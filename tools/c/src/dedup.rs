@@ -10,8 +10,7 @@ use hamdex::dedup::{Decision, DedupOptions};
 use hamdex::verify::Verification;
 use hamdex::{Fingerprint, for_width};
 use hamdex_io::failure::Result as Read;
-use hamdex_io::host::Silent;
-use hamdex_io::job::{Against, Choice, Documents, Field, Keep, Purpose};
+use hamdex_io::job::{Against, Choice, Documents, Field, Keep, Purpose, To};
 use hamdex_io::settings;
 use hamdex_io::{
     Bad, Blank, Document, Ids, Inputs, Names, Origins, Reading, Rejects, Sink, Wanted,
@@ -23,6 +22,7 @@ use crate::index::{HamdexIndex, MEMORY, path};
 use crate::pipeline::HamdexPipeline;
 use crate::search::{HAMDEX_OWN_DISTANCE, distance_of};
 use crate::slices::HamdexBytes;
+use crate::stop::{HamdexStop, Stoppable};
 
 /// How to deduplicate; initialise with `hamdex_dedup_options_default()`.
 ///
@@ -46,6 +46,10 @@ pub struct HamdexDedupOptions<'a> {
     pub keep: HamdexBytes,
     /// Field whose value only one row keeps, before any other comparison. Default = empty for none.
     pub unique_by: HamdexBytes,
+    /// Rows to leave: a count such as "5000", or a share such as "0.8" or "80%". Only the closest
+    /// duplicates are removed then; if no other pair is near enough, more rows are left. Default =
+    /// empty for no target.
+    pub to: HamdexBytes,
     /// Whether rows with nothing to compare are bad rows. Default = false.
     pub drop_empty: bool,
     /// Bytes of memory to use; what does not fit is in temporary files. Default = 512 MiB.
@@ -54,6 +58,8 @@ pub struct HamdexDedupOptions<'a> {
     pub tmp: HamdexBytes,
     /// Also removes what is near a document of this index. Default = NULL for none.
     pub index: Option<&'a HamdexIndex>,
+    /// Ends the call once another thread requests it. Default = NULL for never.
+    pub stop: Option<&'a HamdexStop>,
 }
 
 /// The decision on a row.
@@ -134,19 +140,22 @@ pub extern "C" fn hamdex_dedup_options_default() -> HamdexDedupOptions<'static> 
         bits: 0,
         keep: empty,
         unique_by: empty,
+        to: empty,
         drop_empty: false,
         memory: MEMORY,
         tmp: empty,
         index: None,
+        stop: None,
     }
 }
 
 /// Decides which rows of files to keep, as `hamdex dedup` does, and writes nothing.
 ///
 /// When everything is decided, `on_row` is called for every row, in order; it may be NULL, and gets
-/// `context`. If it stops the call, the error is `HAMDEX_ERROR_CODE_STOPPED`. `options` may be NULL
-/// for the defaults, and `report` and `settings` may be NULL. `*settings` has what was passed or
-/// chosen; it is owned by the caller, and NULL after an error.
+/// `context`. If it stops the call, or `stop` of the options is requested meanwhile, the error is
+/// `HAMDEX_ERROR_CODE_STOPPED`. `options` may be NULL for the defaults, and `report` and `settings`
+/// may be NULL. `*settings` has what was passed or chosen; it is owned by the caller, and NULL after
+/// an error.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn hamdex_files_dedup(
@@ -177,11 +186,13 @@ struct Job<'a> {
     rejects: Rejects,
     keep: Keep,
     unique: bool,
+    to: Option<To>,
     drop_empty: bool,
     bits: u32,
     resolved: Resolved,
     near: DedupOptions,
     index: Option<&'a HamdexIndex>,
+    host: Stoppable,
 }
 
 impl<'a> Job<'a> {
@@ -189,6 +200,8 @@ impl<'a> Job<'a> {
     fn of(files: &HamdexFiles, options: &HamdexDedupOptions<'a>) -> Result<Self> {
         let keep = options.keep.word("keep")?.unwrap_or(Keep::First);
         let verification: Option<Verification> = options.verification.word("verification")?;
+        let to: Option<To> = options.to.word("to")?;
+        let host = Stoppable::by(options.stop);
         let tmp = path(&options.tmp)?;
         let tmp = (!tmp.as_os_str().is_empty()).then_some(tmp);
         let stamp = match &keep {
@@ -201,7 +214,7 @@ impl<'a> Job<'a> {
         let mut inputs = files.open(Names { stamp, unique: field, ..Names::default() })?;
         let header = options.index.map(|index| index.0.header());
         let bits = settings::width(width(options.bits)?, header, inputs.raw_width()?)?;
-        inputs.spool(tmp.as_deref(), &Silent)?;
+        inputs.spool(tmp.as_deref(), &host)?;
         let distance = distance_of(options.distance);
         let resolved = if let (Some(header), Some(index)) = (header, options.index) {
             let pipeline = match options.pipeline {
@@ -218,7 +231,19 @@ impl<'a> Job<'a> {
         let mut near = DedupOptions::of(&resolved).memory(options.memory);
         near.tmp = tmp;
         let (inputs, index) = (Arc::new(inputs), options.index);
-        Ok(Self { inputs, rejects, keep, unique, drop_empty, bits, resolved, near, index })
+        Ok(Self {
+            inputs,
+            rejects,
+            keep,
+            unique,
+            to,
+            drop_empty,
+            bits,
+            resolved,
+            near,
+            index,
+            host,
+        })
     }
 
     fn run<F: Fingerprint>(
@@ -226,12 +251,23 @@ impl<'a> Job<'a> {
         on_row: HamdexOnRow,
         context: *mut c_void,
     ) -> Result<(HamdexDedupReport, HamdexSettings)> {
-        let Self { inputs, mut rejects, keep, unique, drop_empty, bits, resolved, near, index } =
-            self;
+        let Self {
+            inputs,
+            mut rejects,
+            keep,
+            unique,
+            to,
+            drop_empty,
+            bits,
+            resolved,
+            near,
+            index,
+            host,
+        } = self;
         let reading = Reading {
             inputs: &inputs,
             pipeline: resolved.pipeline.as_ref(),
-            console: &Silent,
+            console: &host,
             ids: Ids::Labels,
             keep_blank: !drop_empty,
             after: None,
@@ -249,7 +285,8 @@ impl<'a> Job<'a> {
             Some(index) => Against::Index(index.0.of_width::<F>()?),
             None => Against::Nothing,
         };
-        let choice = documents.decide(against, None, &Silent)?;
+        let leave = to.map(|to| to.rows(all));
+        let choice = documents.decide(against, leave, &host)?;
         let removed = (choice.decisions.removed() + choice.repeats.len()) as u64;
         let report = HamdexDedupReport {
             rows: totals.rows,

@@ -14,5 +14,6 @@ pub mod index;
 pub mod pipeline;
 pub mod search;
 pub mod slices;
+pub mod stop;
 pub mod upkeep;
 pub mod write;

@@ -73,6 +73,7 @@ int main(int words, char **word) {
                    !option(word[at], "keep", &options.keep) &&
                    !option(word[at], "verify", &options.verification) &&
                    !option(word[at], "unique-by", &options.unique_by) &&
+                   !option(word[at], "to", &options.to) &&
                    !option(word[at], "tmp", &options.tmp)) {
             paths[files.paths.len++] = hamdex_text(word[at]);
         }

@@ -336,6 +336,7 @@ static void rows(const char *directory) {
     hamdex_settings *settings = NULL;
     hamdex_read_report read;
     hamdex_dedup_report report;
+    hamdex_stop *stop = hamdex_stop_new();
     calls made = {0, 0, 0, NULL};
     FILE *file;
 
@@ -397,6 +398,15 @@ static void rows(const char *directory) {
     REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
             HAMDEX_ERROR_CODE_STOPPED, CALLER, "cancelled by the caller");
     CHECK(made.documents == 1);
+    options.stop = stop;
+    OK(hamdex_files_dedup(&files, &options, NULL, NULL, NULL, NULL));
+    hamdex_stop_request(stop);
+    made.documents = made.limit = 0;
+    REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
+            HAMDEX_ERROR_CODE_STOPPED, CALLER, "cancelled by the caller");
+    CHECK(made.documents == 0);
+    hamdex_stop_free(stop);
+    options.stop = NULL;
     options.bits = 32;
     REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, &settings),
             HAMDEX_ERROR_CODE_WIDTH_MISMATCH, CALLER, "not 32-bit ones");
@@ -412,6 +422,10 @@ static void rows(const char *directory) {
     files.format = hamdex_text("xml");
     REFUSED(hamdex_files_choose(&files, 0, &settings), HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER,
             "format is \"xml\", which is unknown");
+    options.to = hamdex_text("most");
+    REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
+            HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "to is \"most\"");
+    options.to = hamdex_text("");
     options.keep = hamdex_text("last");
     REFUSED(hamdex_files_dedup(&files, &options, on_row, &made, NULL, NULL),
             HAMDEX_ERROR_CODE_INVALID_ARGUMENT, CALLER, "keep is \"last\": expected first");

@@ -18,8 +18,8 @@ fn root() -> PathBuf {
 }
 
 /// The sources in the order of the header.
-const SOURCES: [&str; 9] =
-    ["pipeline", "slices", "error", "index", "write", "search", "upkeep", "files", "dedup"];
+const SOURCES: [&str; 10] =
+    ["pipeline", "slices", "error", "index", "write", "search", "upkeep", "stop", "files", "dedup"];
 
 #[test]
 fn the_header_is_generated_from_the_sources() {
