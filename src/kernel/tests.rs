@@ -31,8 +31,8 @@ fn expected<F: Fingerprint>(members: &[F], query: F, distance: u32) -> Vec<(usiz
 fn variants_agree_with_counting_bit_by_bit<F: Fingerprint>() {
     const SEED: u64 = 7;
     let mut random = Random(SEED);
-    let lens = [0, 1, 9, 65, 7, 8, 63, 64, 127, 128, 200, 1000];
-    for &len in &lens[..size(lens.len(), 4)] {
+    let lens = [0, 9, 65, 1, 7, 8, 63, 64, 127, 128, 200, 1000];
+    for &len in &lens[..size(lens.len(), 3)] {
         let query: F = random.next();
         let mut members: Vec<F> = (0..len).map(|_| random.next()).collect();
         for at in (0..len).step_by(13) {
