@@ -2,7 +2,7 @@
 //!
 //! Bulk builds sort documents and postings with it, and a spanning forest the pairs of a join.
 
-pub(crate) mod chunk;
+mod chunk;
 mod merge;
 mod sorter;
 pub(crate) mod spill;

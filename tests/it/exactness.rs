@@ -8,8 +8,8 @@ use hamdex::verify::DuplicateRule;
 use hamdex::{Durability, Fingerprint, Index, IndexOptions, Query, Result, SearchPath, join};
 
 use crate::support::{
-    self, KeyPair, Model, Rng, assert_holds, clusters_of, keyed, mixed, options, pairs_of, scan,
-    scan_clusters, scan_pairs,
+    self, KeyPair, Model, Rng, assert_holds, clusters_of, index_of, keyed, mixed, options,
+    pairs_of, scan, scan_clusters, scan_pairs,
 };
 
 /// Probes above which a search by tables takes too long and tests nothing more.
@@ -272,33 +272,6 @@ fn an_index_of_thousands_is_exact_by_every_path() -> Result<()> {
     Ok(())
 }
 
-fn index_of<F: Fingerprint>(documents: &[(Vec<u8>, F)]) -> Result<(tempfile::TempDir, Index<F>)> {
-    let directory = tempfile::tempdir().unwrap();
-    let index = Index::create(directory.path().join("index"), &options::<F>("4"))?;
-    for part in documents.chunks(10_000) {
-        index.insert_batch(part, Durability::Buffered)?;
-    }
-    Ok((directory, index))
-}
-
-fn pairs_within<F: Fingerprint>(index: &Index<F>, near: DuplicateRule) -> Result<Vec<KeyPair>> {
-    let mut pairs = Vec::new();
-    let count = index.pairs(near, &(), &mut |pair| {
-        pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
-        Ok(())
-    })?;
-    assert_eq!(count, pairs.len() as u64);
-    pairs.sort_unstable();
-    Ok(pairs)
-}
-
-fn groups_within<F: Fingerprint>(
-    index: &Index<F>,
-    near: DuplicateRule,
-) -> Result<Vec<Vec<Vec<u8>>>> {
-    Ok(index.clusters(near, &())?.into_iter().map(|cluster| cluster.keys).collect())
-}
-
 #[test]
 fn joins_without_memory_agree_with_the_comparison_of_all() -> Result<()> {
     let mut rng = Rng::new(41);
@@ -310,9 +283,9 @@ fn joins_without_memory_agree_with_the_comparison_of_all() -> Result<()> {
         for distance in [0, 3, 16] {
             for memory in [0, 20_000, usize::MAX] {
                 let near = DuplicateRule::new(distance).memory(memory);
-                let pairs = pairs_within(&index, near)?;
+                let pairs = pairs_of(&index, near)?;
                 assert!(pairs == scan_pairs(&model, distance), "{count} {distance} {memory}");
-                let groups = groups_within(&index, near)?;
+                let groups = clusters_of(&index, near)?;
                 assert!(groups == scan_clusters(&model, distance), "{count} {distance} {memory}");
             }
         }
@@ -334,10 +307,10 @@ fn joins_of_many_documents_do_not_depend_on_memory() -> Result<()> {
     let documents = keyed(&mut rng, &fingerprints);
     let (_directory, index) = index_of(&documents)?;
     let near = DuplicateRule::new(3);
-    let pairs = pairs_within(&index, near)?;
+    let pairs = pairs_of(&index, near)?;
     assert!(pairs.len() > 15_000);
-    assert!(pairs_within(&index, near.memory(0))? == pairs);
-    assert!(groups_within(&index, near.memory(0))? == groups_within(&index, near)?);
+    assert!(pairs_of(&index, near.memory(0))? == pairs);
+    assert!(clusters_of(&index, near.memory(0))? == clusters_of(&index, near)?);
     // The join in memory finds the pairs of distinct fingerprints.
     let distinct = join::self_join(&fingerprints, 3, &(), &|_| Ok(()))?;
     assert!(pairs.len() as u64 >= distinct.pairs);

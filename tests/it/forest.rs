@@ -6,18 +6,9 @@ use hamdex::{
 };
 
 use crate::support::{
-    KeyPair, Model, Rng, clustered, keyed, mixed, one_prefix, options, random, repeated,
+    KeyPair, Model, Rng, clustered, index_of, keyed, mixed, one_prefix, pairs_of, random, repeated,
     scan_clusters, scan_pairs,
 };
-
-fn index_of<F: Fingerprint>(documents: &[(Vec<u8>, F)]) -> Result<(tempfile::TempDir, Index<F>)> {
-    let directory = tempfile::tempdir().unwrap();
-    let index = Index::create(directory.path().join("index"), &options::<F>("4"))?;
-    for part in documents.chunks(10_000) {
-        index.insert_batch(part, Durability::Buffered)?;
-    }
-    Ok((directory, index))
-}
 
 fn forest_of<F: Fingerprint>(index: &Index<F>, near: DuplicateRule) -> Result<Vec<KeyPair>> {
     let tmp = tempfile::tempdir().unwrap();
@@ -86,7 +77,7 @@ fn a_forest_connects_what_all_pairs_connect() -> Result<()> {
 
 #[test]
 fn a_forest_of_a_crowd_is_small_although_its_pairs_exceed_the_memory() -> Result<()> {
-    // 400,000 pairs and more, which are 24 times what may be collected.
+    // Some 400,000 pairs, about 50 times what a block of the forest holds.
     let mut rng = Rng::new(64);
     let centre: u64 = rng.fingerprint();
     let fingerprints: Vec<u64> = (0..900).map(|_| rng.flipped(centre, 3)).collect();
@@ -117,12 +108,7 @@ fn a_verified_forest_has_verified_pairs_only() -> Result<()> {
     index.insert_batch(&rows, Durability::Buffered)?;
     let near = DuplicateRule::new(3).verify(Verification::Jaccard(0.8));
     let forest = forest_of(&index, near)?;
-    let mut pairs = Vec::new();
-    index.pairs(near, &(), &mut |pair| {
-        pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
-        Ok(())
-    })?;
-    pairs.sort_unstable();
+    let pairs = pairs_of(&index, near)?;
     assert!(forest.iter().all(|pair| pairs.binary_search(pair).is_ok()));
     let clusters = index.clusters(near, &())?;
     let wanted: usize = clusters.iter().map(|cluster| cluster.keys.len() - 1).sum();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use hamdex::join::Cluster;
 use hamdex::plan::Plan;
-use hamdex::{Fingerprint, Index, IndexOptions, Match, Result};
+use hamdex::verify::DuplicateRule;
+use hamdex::{Durability, Fingerprint, Index, IndexOptions, Match, Result};
 
 /// The documents that an index must hold.
 pub(crate) type Model<F> = BTreeMap<Vec<u8>, F>;
@@ -175,10 +176,25 @@ pub(crate) fn scan_clusters<F: Fingerprint>(model: &Model<F>, distance: u32) -> 
     groups
 }
 
+/// An index of these documents, inserted in parts, and its directory.
+pub(crate) fn index_of<F: Fingerprint>(
+    documents: &[(Vec<u8>, F)],
+) -> Result<(tempfile::TempDir, Index<F>)> {
+    let directory = tempfile::tempdir().unwrap();
+    let index = Index::create(directory.path().join("index"), &options::<F>("4"))?;
+    for part in documents.chunks(10_000) {
+        index.insert_batch(part, Durability::Buffered)?;
+    }
+    Ok((directory, index))
+}
+
 /// All pairs that the index returns, in the order of [`scan_pairs`].
-pub(crate) fn pairs_of<F: Fingerprint>(index: &Index<F>, distance: u32) -> Result<Vec<KeyPair>> {
+pub(crate) fn pairs_of<F: Fingerprint>(
+    index: &Index<F>,
+    near: impl Into<DuplicateRule>,
+) -> Result<Vec<KeyPair>> {
     let mut pairs = Vec::new();
-    let count = index.pairs(distance, &(), &mut |pair| {
+    let count = index.pairs(near, &(), &mut |pair| {
         pairs.push((pair.a.to_vec(), pair.b.to_vec(), pair.distance));
         Ok(())
     })?;
@@ -189,9 +205,9 @@ pub(crate) fn pairs_of<F: Fingerprint>(index: &Index<F>, distance: u32) -> Resul
 
 pub(crate) fn clusters_of<F: Fingerprint>(
     index: &Index<F>,
-    distance: u32,
+    near: impl Into<DuplicateRule>,
 ) -> Result<Vec<Vec<Vec<u8>>>> {
-    let clusters = index.clusters(distance, &())?;
+    let clusters = index.clusters(near, &())?;
     Ok(clusters.into_iter().map(|Cluster { keys, .. }| keys).collect())
 }
 
