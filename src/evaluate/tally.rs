@@ -256,7 +256,7 @@ impl<'a> Counter<'a> {
         }
         let (a, b) = (a as usize, b as usize);
         let by_boilerplate = if evidence.is_by_boilerplate(a, b)? { BY_BOILERPLATE } else { 0 };
-        let length = evidence.step_by_length(a, b)? + by_boilerplate;
+        let length = evidence.step_by_length(a, b) + by_boilerplate;
         Ok(length * (STEPS + 1) + found)
     }
 

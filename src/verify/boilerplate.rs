@@ -29,8 +29,8 @@ pub const BOILERPLATE_DOCUMENTS: NonZeroU8 = NonZeroU8::new(30).unwrap();
 /// Counters of a row. A line has one counter in each of the two rows.
 const CELLS: usize = 1 << 22;
 
-/// Bytes of own lines that are cached.
-const TEXT_BYTES: usize = 2 << 20;
+/// Most bytes of own lines that are cached.
+const TEXT_BYTES: usize = 8 << 20;
 
 /// Letters that own lines need to be compared.
 const LEAST_LETTERS: u32 = 24;
@@ -63,7 +63,7 @@ impl LineCounts {
     /// Counts the lines of the next document, each distinct line once.
     pub(super) fn add(&mut self, text: &str) {
         self.lines.clear();
-        self.lines.extend(text.split('\n').map(|line| xxh3_64(line.as_bytes())));
+        self.lines.extend(text.split('\n').map(hash));
         self.lines.sort_unstable();
         self.lines.dedup();
         for &line in &self.lines {
@@ -73,23 +73,25 @@ impl LineCounts {
         }
     }
 
-    fn is_boilerplate(&self, line: &str) -> bool {
-        let counts = cells(xxh3_64(line.as_bytes())).map(|cell| self.cells[cell]);
-        counts.into_iter().all(|count| count >= self.least.get())
+    fn is_boilerplate(&self, [first, second]: [usize; 2]) -> bool {
+        self.cells[first].min(self.cells[second]) >= self.least.get()
     }
 
     /// Returns a bit for each line of a text, set if the line is not boilerplate.
     fn own_lines(&self, text: &str) -> Box<[u8]> {
-        let mut own = Vec::new();
-        for (at, line) in text.split('\n').enumerate() {
-            let bit = u8::from(!self.is_boilerplate(line)) << (at % 8);
-            match own.last_mut() {
-                Some(last) if at % 8 > 0 => *last |= bit,
-                _ => own.push(bit),
-            }
-        }
-        own.into_boxed_slice()
+        // The counters are all over the memory, so those of many lines are read at once.
+        let lines: Vec<[usize; 2]> = text.split('\n').map(|line| cells(hash(line))).collect();
+        let bits = |lines: &[[usize; 2]]| {
+            let own =
+                lines.iter().zip(0..).map(|(&line, at)| u8::from(!self.is_boilerplate(line)) << at);
+            own.fold(0, |bits, bit| bits | bit)
+        };
+        lines.chunks(8).map(bits).collect()
     }
+}
+
+fn hash(line: &str) -> u64 {
+    xxh3_64(line.as_bytes())
 }
 
 /// Returns the lines of a text whose bits are set.
@@ -164,9 +166,9 @@ pub(super) struct OwnTexts {
 }
 
 impl OwnTexts {
-    /// Uses the final counts, and caches `bytes` bytes of summaries.
+    /// Uses the final counts, and caches `bytes` bytes of summaries, and half as many of texts.
     pub(super) fn new(counts: LineCounts, bytes: usize) -> Self {
-        Self { counts, lines: Cache::new(bytes), texts: LongTexts::new(TEXT_BYTES) }
+        Self { counts, lines: Cache::new(bytes), texts: LongTexts::new(TEXT_BYTES.min(bytes / 2)) }
     }
 
     /// Returns the summary of a text's own lines; `read` returns the text.
@@ -295,7 +297,8 @@ mod tests {
         for _ in 0..300 {
             lines.add("one line\nanother");
         }
-        assert!(lines.is_boilerplate("one line") && !lines.is_boilerplate("a third"));
+        let is_boilerplate = |line| lines.is_boilerplate(cells(hash(line)));
+        assert!(is_boilerplate("one line") && !is_boilerplate("a third"));
         let text = "a third\none line\na fourth\n5\n6\n7\n8\nanother\n10\none line";
         let own = lines.own_lines(text);
         assert_eq!(*own, [0b0111_1101, 0b01]);

@@ -18,7 +18,7 @@ pub(super) const EXACT_CHARS: usize = 1 << 11;
 /// Most characters of a part that are compared in one piece.
 const PIECE_CHARS: usize = 1 << 12;
 
-/// Bytes of parts whose edits are always counted completely, so that they can be cached.
+/// Most bytes of short parts.
 const SHORT_BYTES: usize = 1 << 8;
 
 /// Most edits for which a band of one machine word is enough.
@@ -85,6 +85,11 @@ pub(super) fn similarity_of_long(
             edits_of_long(a, b, most, check_cancelled)
         }
     })
+}
+
+/// Returns true for parts whose edits are always counted completely, so that they can be cached.
+fn is_short(part: &Part<'_>) -> bool {
+    part.a.len().max(part.b.len()) <= SHORT_BYTES
 }
 
 /// Converts edits, counted up to the most that the threshold allows, to a similarity.
@@ -177,28 +182,37 @@ fn edits_of_long(
             return Ok(exact_up_to(a, b, most));
         }
     }
-    let is_short = |part: &&Part<'_>| part.a.len().max(part.b.len()) <= SHORT_BYTES;
-    // Short parts first: texts of one template have many, and other pairs have cached them.
-    for part in parts.iter().filter(is_short) {
+    // What nothing aligns decides most pairs that fail, and is found without comparing letters.
+    let mut long = Vec::new();
+    for part in parts.iter().filter(|part| !is_short(part)) {
+        let (ours, theirs) = differing(part.a, part.b);
+        let longest = ours.chars().count().max(theirs.chars().count());
+        if longest <= PIECE_CHARS || chunks::are_alike(part, [a, b]) {
+            long.push((part.key, ours, theirs));
+        } else if longest <= left {
+            left -= longest;
+        } else {
+            return Ok(None);
+        }
+    }
+    // Short parts next: texts of one template have many, and other pairs have cached them.
+    for part in parts.iter().filter(|part| is_short(part)) {
         let count = |_| Ok(levenshtein_of(part.a, part.b));
         let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
     }
-    // Most pairs that fail do so by letters that only one side of a part has.
+    // Most other pairs that fail do so by letters that only one side of a part has.
     let mut least = 0;
-    for part in parts.iter().filter(|part| !is_short(part)) {
-        least += bound::letters(part.a, part.b);
+    for (_, ours, theirs) in &long {
+        least += bound::letters(ours, theirs);
         if least > left {
             return Ok(None);
         }
     }
-    for part in parts.iter().filter(|part| !is_short(part)) {
+    for (key, ours, theirs) in long {
         check_cancelled()?;
-        let count = |most| {
-            let (a, b) = differing(part.a, part.b);
-            part_edits(a, b, most, check_cancelled)
-        };
-        let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
+        let count = |most| part_edits(ours, theirs, most, check_cancelled);
+        let Some(found) = known::edits(key, left, count)? else { return Ok(None) };
         left -= found;
     }
     Ok(Some(most - left))
@@ -241,10 +255,6 @@ fn part_edits(
     }
     let longest = lens.0.max(lens.1);
     let pieces = longest.div_ceil(PIECE_CHARS).max(1);
-    // No cut makes such parts similar, and their distance takes quadratic time.
-    if pieces > 1 && !anchors::are_alike(a, b) {
-        return Ok(Some(longest).filter(|edits| *edits <= most));
-    }
     let (mut a, mut b) = (Pieces::new(a, lens.0, pieces), Pieces::new(b, lens.1, pieces));
     let (mut left, mut hint) = (most, FEW_EDITS);
     for piece in 0..pieces {

@@ -121,11 +121,6 @@ impl Two {
         self.ours.outline().zip(self.theirs.outline())
     }
 
-    /// Returns the step of the threshold by length; 0 without texts.
-    fn step_by_length(&self) -> usize {
-        self.outlines().map_or(0, |(a, b)| a.step_by_length(b))
-    }
-
     /// Returns true if the two certainly do not pass.
     fn rejects(&self, verification: Verification) -> bool {
         if let Verification::Contains(threshold) = verification {
@@ -170,6 +165,8 @@ pub struct EvidenceFile {
     /// A [`Piece`] per document.
     pub(super) records: SpilledBytes,
     pub(super) documents: u64,
+    /// The step of the threshold by length of each text.
+    pub(super) steps: Vec<u8>,
     /// Documents with a short text.
     pub(super) short: u64,
     /// `None` if no line is boilerplate.
@@ -215,14 +212,18 @@ impl EvidenceFile {
     }
 
     fn read_piece(&self, piece: &Piece) -> Result<Vec<u8>> {
-        let mut buffer = Vec::new();
-        Ok(self.bytes(piece, &mut buffer)?.to_vec())
+        let mut buffer = vec![0; Self::len(piece)];
+        self.bytes.read(piece.start, &mut buffer)?;
+        Ok(buffer)
     }
 
     /// Borrows evidence held in memory, or reads it into the buffer.
     fn bytes<'a>(&'a self, piece: &Piece, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        let len = usize::try_from(piece.len()).unwrap_or(usize::MAX);
-        self.bytes.get(piece.start, len, buffer)
+        self.bytes.get(piece.start, Self::len(piece), buffer)
+    }
+
+    fn len(piece: &Piece) -> usize {
+        usize::try_from(piece.len()).unwrap_or(usize::MAX)
     }
 
     /// Returns true if most documents have a short text, whose bigrams reject most pairs.
@@ -262,8 +263,10 @@ impl EvidenceFile {
     }
 
     /// Returns the step of the threshold by length of two documents; 0 without texts.
-    pub(crate) fn step_by_length(&self, a: usize, b: usize) -> Result<usize> {
-        Ok(self.two(a, b)?.step_by_length())
+    pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
+        // The step rises with the length, so that of the longer text decides.
+        let step = |position: usize| self.steps.get(position).map_or(0, |&step| usize::from(step));
+        step(a).max(step(b))
     }
 
     /// Does what [`check_while`](Self::check_while) does, up to a distance.
@@ -281,11 +284,11 @@ impl EvidenceFile {
         (distance, a, b): (u32, usize, usize),
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
-        let two = self.two(a, b)?;
-        if distance > verification.reach(within, two.step_by_length()) {
+        // Most pairs of long texts end here, and a record is not read.
+        if distance > verification.reach(within, self.step_by_length(a, b)) {
             return Ok(None);
         }
-        self.check_two(verification, distance, &two, progress)
+        self.check_two(verification, distance, &self.two(a, b)?, progress)
     }
 
     /// Does what [`check`](Self::check) does, and can be cancelled.

@@ -22,15 +22,15 @@ use crate::sketch::feature_hash;
 const HELD: usize = 8 << 20;
 
 /// Most bytes of long texts that are cached.
-const LONG_BYTES: usize = 10 << 20;
+const LONG_BYTES: usize = 4 << 20;
 
 /// Bytes of memory of a known hash while the table grows.
 const PER_HASH: usize = 88;
 
 /// Collects evidence, document by document, in memory and unnamed temporary files.
 ///
-/// Takes up to 8 MiB of memory for evidence, 10 MiB for cached long texts, 32 bytes per document,
-/// 44 more per text and 72 more per set of phrases, and up to 58 bytes per distinct piece while it
+/// Takes up to 8 MiB of memory for evidence, 4 MiB for cached long texts, 32 bytes per document,
+/// 45 more per text and 72 more per set of phrases, and up to 58 bytes per distinct piece while it
 /// is written. [`memory`](Self::memory) limits that.
 ///
 /// ```
@@ -57,6 +57,7 @@ pub struct EvidenceWriter {
     records: SpillingBytes,
     record: Vec<u8>,
     documents: u64,
+    steps: Vec<u8>,
     short: u64,
     /// Start of each distinct piece by its hash, up to the memory.
     known: HashMap<[u64; 2], u64>,
@@ -84,6 +85,7 @@ impl EvidenceWriter {
             records: SpillingBytes::new(directory, usize::MAX)?,
             record: Vec::new(),
             documents: 0,
+            steps: Vec::new(),
             short: 0,
             known: HashMap::new(),
             // Under an unknown seed, nobody can prepare texts that collide.
@@ -116,7 +118,7 @@ impl EvidenceWriter {
     /// Counts the lines of texts, for a check that excludes boilerplate.
     ///
     /// A line of at least `documents` different texts is boilerplate. Default = `None`: no line is.
-    /// Takes 10 MiB, and about 150 bytes per text. See [`Verification::boilerplate`].
+    /// Takes 16 MiB, and about 150 bytes per text. See [`Verification::boilerplate`].
     ///
     /// [`Verification::boilerplate`]: super::Verification::boilerplate
     ///
@@ -159,7 +161,10 @@ impl EvidenceWriter {
             Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(bytes)?),
             Evidence::Nothing | Evidence::Features => Summary::Nothing,
         };
-        self.short += u64::from(matches!(&summary, Summary::Text(text) if text.is_short()));
+        if let Summary::Text(outline) = &summary {
+            self.steps.push(outline.step());
+            self.short += u64::from(outline.is_short());
+        }
         let hash = feature_hash::<u128>(bytes, self.seed);
         let start = self.start(bytes, hash, number)?;
         let piece = Piece { hash, start, end: start + bytes.len() as u64, summary };
@@ -202,11 +207,12 @@ impl EvidenceWriter {
     /// [`Error::Io`] if the rest cannot be written or lines cannot be counted.
     pub fn finish(self) -> Result<EvidenceFile> {
         let Self { kind, memory, bytes, records, documents, short, .. } = self;
-        let Self { known, lines, uncounted, .. } = self;
+        let Self { steps, known, lines, uncounted, .. } = self;
         drop(known);
         let long = LongTexts::new(LONG_BYTES.min(memory / 16));
         let (bytes, records) = (bytes.finish()?, records.finish()?);
-        let mut file = EvidenceFile { kind, bytes, records, documents, short, own: None, long };
+        let own = None;
+        let mut file = EvidenceFile { kind, bytes, records, documents, steps, short, own, long };
         if let Some(mut lines) = lines {
             if let Some(uncounted) = uncounted {
                 for position in uncounted.firsts()?.iter() {

@@ -99,9 +99,15 @@ impl Outline {
         self.chars <= SHORT_CHARS
     }
 
+    /// Returns the step of the threshold by length; of two texts, that of the longer one decides.
+    pub(super) fn step(&self) -> u8 {
+        let step = by_length::step_of(self.letters as usize);
+        u8::try_from(step).expect("there are few steps")
+    }
+
     /// Returns the step of the threshold by length for two texts.
     pub(super) fn step_by_length(&self, other: &Self) -> usize {
-        by_length::step_of(self.letters.max(other.letters) as usize)
+        usize::from(self.step().max(other.step()))
     }
 }
 
@@ -123,13 +129,12 @@ impl BigramOutline {
     /// Returns what is known of a text; reads it only if it is short.
     pub(super) fn new(outline: &Outline, text: impl FnOnce() -> Result<String>) -> Result<Self> {
         let is_short = outline.is_short();
-        let step = by_length::step_of(outline.letters as usize);
         let bigrams = if is_short { bigrams(&text()?) } else { [0; WORDS] };
         let size: u32 = bigrams.iter().map(|word| word.count_ones()).sum();
         Ok(Self {
             chars: outline.chars,
             size: u16::try_from(size).expect("a set has two bits per counter at most"),
-            step: u8::try_from(step).expect("there are few steps"),
+            step: outline.step(),
             is_short,
             bigrams,
         })

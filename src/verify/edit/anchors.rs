@@ -54,8 +54,12 @@ pub(super) fn are_alike(a: &str, b: &str) -> bool {
         passages.sort_unstable();
         passages
     });
-    let all = ours.len().max(theirs.len());
-    in_both(&ours, &theirs).count() * ALIKE >= all
+    is_enough(in_both(&ours, &theirs).count(), ours.len().max(theirs.len()))
+}
+
+/// Returns true if texts with so many passages in common, of so many, are alike.
+pub(super) fn is_enough(shared: usize, all: usize) -> bool {
+    shared * ALIKE >= all
 }
 
 /// Returns how many high bits of the hash must be zero in chosen passages.

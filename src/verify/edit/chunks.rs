@@ -46,6 +46,8 @@ pub(super) struct Part<'t> {
     pub(super) b: &'t str,
     /// Depends only on the two contents, not on their order or their texts.
     pub(super) key: u64,
+    /// First and end of the chunks on both sides.
+    chunks: [(usize, usize); 2],
 }
 
 impl<'t> LongText<'t> {
@@ -169,6 +171,7 @@ pub(super) fn parts<'t>(a: &'t LongText<'_>, b: &'t LongText<'_>) -> Vec<Part<'t
             a: a.between(begin.0, to.0),
             b: b.between(begin.1, to.1),
             key: mix(ours.min(theirs), ours.max(theirs)),
+            chunks: [(begin.0, to.0), (begin.1, to.1)],
         })
     };
     shared(a, b).into_iter().chain(ends).filter_map(part).collect()
@@ -183,6 +186,26 @@ const NARROW: (usize, usize) = (1 << 10, 64);
 pub(super) fn is_narrow(part: &Part<'_>) -> bool {
     let (ours, theirs) = (part.a.len(), part.b.len());
     ours.max(theirs) <= NARROW.0 && ours.abs_diff(theirs) <= NARROW.1
+}
+
+/// Most bytes per cut of a part whose cuts say whether its sides are alike.
+///
+/// Texts of unrepeated lines have a cut in 32 bytes.
+const SPARSE: usize = 128;
+
+/// Returns false if the two sides of a part share almost no passages, in whatever order.
+///
+/// Repeated passages make no cuts; where most are repeated, they are counted.
+pub(super) fn are_alike(part: &Part<'_>, [a, b]: [&LongText<'_>; 2]) -> bool {
+    // The first chunk begins where the part does.
+    let [ours, theirs] = part.chunks.map(|(first, end)| first + 1..end);
+    if ours.len() * SPARSE < part.a.len() || theirs.len() * SPARSE < part.b.len() {
+        return anchors::are_alike(part.a, part.b);
+    }
+    let most = ours.len().max(theirs.len());
+    let cuts = &b.cuts[theirs];
+    let shared = cuts.iter().filter(|cut| a.find(cut.passage).is_some_and(|at| ours.contains(&at)));
+    anchors::is_enough(shared.count(), most)
 }
 
 /// Pairs the cuts at passages that both texts have, ascending in both.
@@ -240,6 +263,36 @@ mod tests {
         assert_eq!(parts(&a, &b), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         let moved = format!("{two}{one}");
         assert_eq!(parts(&format!("{one}{two}"), &moved).len(), 2);
+    }
+
+    #[test]
+    fn sides_are_alike_if_they_share_passages_in_any_order() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let blocks = [(); 5].map(|()| prose(&mut rng, 1000));
+        let [one, two, three, four, five] = blocks.each_ref().map(|block| &**block);
+        let table = "all is well in the north of the country. ".repeat(800);
+        let alike = |a: String, b: String| {
+            let (a, b) = (LongText::new(a), LongText::new(b));
+            let parts = super::parts(&a, &b);
+            let alike: Vec<bool> = parts.iter().map(|part| are_alike(part, [&a, &b])).collect();
+            let turned = parts.iter().map(|part| {
+                let (a, b, key) = (part.b, part.a, part.key);
+                Part { a, b, key, chunks: [part.chunks[1], part.chunks[0]] }
+            });
+            let turned: Vec<bool> = turned.map(|part| are_alike(&part, [&b, &a])).collect();
+            assert_eq!(alike, turned);
+            alike
+        };
+        let [a, b] = [[two, three, four].concat(), [four, three, two].concat()];
+        assert_eq!(alike(a.clone(), one.to_owned()), [false]);
+        // A block in order aligns; beside it, the other two are on opposite sides.
+        assert_eq!(alike(a.clone(), b), [false, false]);
+        let shuffled = [two, one, five, three, one, five].concat();
+        let moved = [three, five, one, two, one, five].concat();
+        assert!(alike(shuffled, moved).contains(&true));
+        // Passages of a table make no cuts.
+        assert_eq!(alike(table.clone(), table.replacen("well", "good", 300)), [true]);
+        assert_eq!(alike(table, a), [false]);
     }
 
     #[test]
