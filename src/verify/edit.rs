@@ -18,7 +18,7 @@ pub(super) const EXACT_CHARS: usize = 1 << 11;
 /// Most characters of a part that are compared in one piece.
 const PIECE_CHARS: usize = 1 << 12;
 
-/// Most bytes of short parts.
+/// Bytes of parts whose edits are always counted completely, so that they can be cached.
 const SHORT_BYTES: usize = 1 << 8;
 
 /// Most edits for which a band of one machine word is enough.
@@ -85,11 +85,6 @@ pub(super) fn similarity_of_long(
             edits_of_long(a, b, most, check_cancelled)
         }
     })
-}
-
-/// Returns true for parts whose edits are always counted completely, so that they can be cached.
-fn is_short(part: &Part<'_>) -> bool {
-    part.a.len().max(part.b.len()) <= SHORT_BYTES
 }
 
 /// Converts edits, counted up to the most that the threshold allows, to a similarity.
@@ -182,13 +177,15 @@ fn edits_of_long(
             return Ok(exact_up_to(a, b, most));
         }
     }
+    let is_short = |part: &Part<'_>| part.a.len().max(part.b.len()) <= SHORT_BYTES;
+    let (short, long): (Vec<Part<'_>>, Vec<Part<'_>>) = parts.into_iter().partition(is_short);
     // What nothing aligns decides most pairs that fail, and is found without comparing letters.
-    let mut long = Vec::new();
-    for part in parts.iter().filter(|part| !is_short(part)) {
+    let mut alike = Vec::new();
+    for part in &long {
         let (ours, theirs) = differing(part.a, part.b);
         let longest = ours.chars().count().max(theirs.chars().count());
         if longest <= PIECE_CHARS || chunks::are_alike(part, [a, b]) {
-            long.push((part.key, ours, theirs));
+            alike.push((part.key, ours, theirs));
         } else if longest <= left {
             left -= longest;
         } else {
@@ -196,20 +193,20 @@ fn edits_of_long(
         }
     }
     // Short parts next: texts of one template have many, and other pairs have cached them.
-    for part in parts.iter().filter(|part| is_short(part)) {
+    for part in short {
         let count = |_| Ok(levenshtein_of(part.a, part.b));
         let Some(found) = known::edits(part.key, left, count)? else { return Ok(None) };
         left -= found;
     }
     // Most other pairs that fail do so by letters that only one side of a part has.
     let mut least = 0;
-    for (_, ours, theirs) in &long {
+    for (_, ours, theirs) in &alike {
         least += bound::letters(ours, theirs);
         if least > left {
             return Ok(None);
         }
     }
-    for (key, ours, theirs) in long {
+    for (key, ours, theirs) in alike {
         check_cancelled()?;
         let count = |most| part_edits(ours, theirs, most, check_cancelled);
         let Some(found) = known::edits(key, left, count)? else { return Ok(None) };

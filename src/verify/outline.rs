@@ -99,7 +99,7 @@ impl Outline {
         self.chars <= SHORT_CHARS
     }
 
-    /// Returns the step of the threshold by length; of two texts, that of the longer one decides.
+    /// Returns the step of the threshold by length.
     pub(super) fn step(&self) -> u8 {
         let step = by_length::step_of(self.letters as usize);
         u8::try_from(step).expect("there are few steps")
@@ -107,7 +107,7 @@ impl Outline {
 
     /// Returns the step of the threshold by length for two texts.
     pub(super) fn step_by_length(&self, other: &Self) -> usize {
-        usize::from(self.step().max(other.step()))
+        by_length::step_of(self.letters.max(other.letters) as usize)
     }
 }
 

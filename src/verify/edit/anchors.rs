@@ -57,7 +57,7 @@ pub(super) fn are_alike(a: &str, b: &str) -> bool {
     is_enough(in_both(&ours, &theirs).count(), ours.len().max(theirs.len()))
 }
 
-/// Returns true if texts with so many passages in common, of so many, are alike.
+/// Returns true if texts are alike that have `shared` of `all` passages in common.
 pub(super) fn is_enough(shared: usize, all: usize) -> bool {
     shared * ALIKE >= all
 }
