@@ -52,6 +52,9 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
 
     /// Iterates over one of `2^bits` equal parts of the first table, selected by its leading bits.
     pub(crate) fn part(snapshot: &'a Snapshot, part: u32, bits: u32) -> Result<Self> {
+        if bits == 0 {
+            return Self::new(snapshot);
+        }
         let mask = F::high_mask(bits);
         let first = (F::truncate(u128::from(part)) << (F::BITS - bits)) & mask;
         Self::within(snapshot, first, first | !mask)
@@ -113,6 +116,27 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         Ok(self.following()?.filter(|&entry| entry <= self.end))
     }
 
+    /// Appends the next distinct entries to `to`, until it has `count` or none is left.
+    pub(crate) fn take(&mut self, to: &mut Vec<F>, count: usize) -> Result<()> {
+        while to.len() < count {
+            // Without a delta entry among them, members of a run are taken together.
+            let room = count - to.len();
+            let last = self.members.len().saturating_sub(room);
+            match (self.members.first(), &self.delta) {
+                (Some(&highest), delta)
+                    if highest <= self.end && delta.is_none_or(|(entry, _)| entry > highest) =>
+                {
+                    to.extend(self.members.drain(last..).rev());
+                }
+                _ => match self.next()? {
+                    Some(entry) => to.push(entry),
+                    None => break,
+                },
+            }
+        }
+        Ok(())
+    }
+
     fn following(&mut self) -> Result<Option<F>> {
         loop {
             if self.members.is_empty() {
@@ -155,5 +179,72 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         self.delta = self.deltas.next(self.table)?;
         self.counts.delta_entries += u64::from(self.delta.is_some());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::index::{Index, IndexOptions};
+
+    /// Random fingerprints in runs, some of them removed, others added among them.
+    fn mixed(count: u64) -> (tempfile::TempDir, Index<u64>, BTreeSet<u64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::create(directory.path(), &IndexOptions::new()).unwrap();
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut of: Vec<u64> = (0..count).map(|_| rng.u64(..)).collect();
+        let put = |key: usize, fingerprint| {
+            index.insert(&key.to_be_bytes(), fingerprint).unwrap();
+        };
+        of.iter().enumerate().for_each(|(key, &fingerprint)| put(key, fingerprint));
+        index.merge(&()).unwrap();
+        // A third of the range has no delta entry.
+        for (key, fingerprint) in of.iter_mut().enumerate().filter(|(_, f)| **f >> 62 != 2) {
+            match key % 50 {
+                0 => {
+                    *fingerprint = rng.u64(..) >> 1;
+                    put(key, *fingerprint);
+                }
+                1 => {
+                    index.remove(&key.to_be_bytes()).unwrap();
+                    *fingerprint = 0;
+                }
+                _ => {}
+            }
+        }
+        (directory, index, of.into_iter().filter(|&fingerprint| fingerprint != 0).collect())
+    }
+
+    #[test]
+    fn entries_taken_together_are_those_taken_one_by_one() {
+        for count in [0, 1, 3000] {
+            let (_directory, index, set) = mixed(count);
+            let reader = index.reader().unwrap();
+            for (bits, at_once) in [(0, 1), (0, 5000), (1, 7), (3, 100), (6, 128), (6, 1000)] {
+                let mut found = Vec::new();
+                for part in 0..1 << bits {
+                    let mut entries = Entries::<u64>::part(reader.snapshot(), part, bits).unwrap();
+                    let (before, mut chunk) = (found.len(), Vec::new());
+                    loop {
+                        entries.take(&mut chunk, at_once).unwrap();
+                        if chunk.is_empty() {
+                            break;
+                        }
+                        found.append(&mut chunk);
+                    }
+                    let of_part = |f: &u64| bits == 0 || f >> (64 - bits) == u64::from(part);
+                    assert!(found[before..].iter().all(of_part), "part {part} of {bits} bits");
+                    let mut one_by_one =
+                        Entries::<u64>::part(reader.snapshot(), part, bits).unwrap();
+                    for &entry in &found[before..] {
+                        assert_eq!(one_by_one.next().unwrap(), Some(entry));
+                    }
+                    assert_eq!(one_by_one.next().unwrap(), None);
+                }
+                assert!(found.iter().eq(&set), "{count} documents, {bits} bits, {at_once}");
+            }
+        }
     }
 }

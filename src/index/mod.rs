@@ -50,6 +50,7 @@ use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
 pub use self::documents::Documents;
+pub(crate) use self::entries::Entries;
 use self::fold::Folder;
 pub use self::fold::{CompactReport, MergeReport, Merging};
 pub use self::health::{Event, Health, MemoryUsage};

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::documents::Visit;
+use super::first_table::FirstTable;
 use super::pairing::{Pairing, Side, Sink};
 use super::pending::Stored;
 use super::postings::Postings;
@@ -118,8 +119,9 @@ impl<F: Fingerprint> Reader<F> {
             join(sets, options, progress, &near)?;
         } else {
             let (postings, checkers) = (postings.each_ref(), [our_checker, their_checker]);
-            let stored = Stored { postings, checkers, pairing: &pairing };
-            stored.join::<F>(options.memory(memory), progress)?;
+            let tables = [FirstTable::new(self, progress), FirstTable::new(other, progress)];
+            let stored = Stored { tables, postings, checkers, pairing: &pairing };
+            stored.join(options.memory(memory), progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::diameter::{Diameter, diameter};
+use super::first_table::FirstTable;
 use super::held::{self, Held};
 use super::pairing::{Pairing, Side, Sink};
 use super::pending::Stored;
@@ -145,8 +146,8 @@ impl<F: Fingerprint> Reader<F> {
     /// `near` is a distance, or a [`DuplicateRule`] with a verification of the stored features or a
     /// memory limit. Pairs are visited in no particular order. If they fit the limit, fingerprints
     /// and keys are held in memory: about 40 bytes and the key per document at 64 bits. Otherwise
-    /// a third of the memory collects pairs, whose keys are read together, and the postings are read
-    /// once per part of the join. Documents with the same fingerprint are paired too: a million
+    /// a third of the memory collects pairs, whose keys are read together, and the first table is
+    /// read once per part of the join. Documents with the same fingerprint are paired too: a million
     /// copies of a page are half a trillion pairs, while [`clusters`](Self::clusters) returns them as
     /// a million keys. Tasks of the current rayon pool wait for `visit`, so it must start no work
     /// there.
@@ -206,8 +207,9 @@ impl<F: Fingerprint> Reader<F> {
             progress.begin("pairing equal fingerprints", Some(self.len()));
             postings.repeated::<F>(&|keys| pairing.equal::<F>(keys.iter(), progress))?;
             let (postings, checkers) = ([&postings], [checker.as_ref()]);
-            let stored = Stored { postings, checkers, pairing: &pairing };
-            stored.join::<F>(options.memory(memory), progress)?;
+            let tables = [FirstTable::new(self, progress)];
+            let stored = Stored { tables, postings, checkers, pairing: &pairing };
+            stored.join(options.memory(memory), progress)?;
         }
         let count = sink.lock().unwrap_or_else(PoisonError::into_inner).count();
         Ok(count)

@@ -12,10 +12,11 @@ use std::sync::{Mutex, PoisonError};
 
 use self::links::{Links, Sorting};
 use super::documents::{DocumentPair, Visit};
+use super::first_table::FirstTable;
 use super::postings::Postings;
 use super::source::Source;
 use super::union_find::UnionFind;
-use super::{JoinOptions, Pair, join, join_sources};
+use super::{JoinOptions, Pair, join_sources};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Reader, check_distance};
@@ -113,7 +114,7 @@ impl<F: Fingerprint> Reader<F> {
         let place = place.map_err(|e| Error::io(tmp, e))?;
         let sorting = Sorting::new(place.path(), near.memory);
         let postings = Postings::new(self, progress);
-        let links = self.links(&postings, near, sorting, progress)?;
+        let links = self.links(near, sorting, progress)?;
         progress.begin("numbering fingerprints", Some(self.len()));
         let (links, count) = number::<F>(&postings, links, sorting)?;
         progress.begin("linking documents", Some(self.len()));
@@ -123,7 +124,6 @@ impl<F: Fingerprint> Reader<F> {
     /// Joins the fingerprints, and sorts enough of the pairs by the smaller one.
     fn links(
         &self,
-        postings: &Postings<'_>,
         near: DuplicateRule,
         sorting: Sorting<'_>,
         progress: &dyn Progress,
@@ -133,15 +133,8 @@ impl<F: Fingerprint> Reader<F> {
         let links = Mutex::new(Links::<F>::new(sorting, self.len()));
         let add =
             |pairs: &[Pair<F>]| links.lock().unwrap_or_else(PoisonError::into_inner).add(pairs);
-        // In memory, the join takes two copies of a set beside it.
-        let in_memory = postings.documents().saturating_mul(3 * F::BYTES as u64);
-        if in_memory <= memory as u64 {
-            progress.begin("reading fingerprints", Some(self.len()));
-            let (fingerprints, _) = postings.distinct::<F>()?;
-            join([&fingerprints], options, progress, &add)?;
-        } else {
-            join_sources([postings as &dyn Source<F>], options, progress, &add)?;
-        }
+        let table = FirstTable::new(self, progress);
+        join_sources([&table as &dyn Source<F>], options, progress, &add)?;
         links.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
     }
 

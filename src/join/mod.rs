@@ -37,6 +37,7 @@ mod diameter;
 mod directory;
 mod distinct;
 mod documents;
+mod first_table;
 mod forest;
 mod groups;
 mod held;

@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::first_table::FirstTable;
 use super::held::{self, Held, on_threads};
 use super::pairing::{Pairing, Side};
 use super::postings::Postings;
@@ -47,7 +48,7 @@ impl<F: Fingerprint> Pending<F> {
     }
 
     /// Adds pairs; if there are many, all are passed on.
-    fn add<const S: usize>(&self, pairs: &[Pair<F>], stored: &Stored<'_, '_, S>) -> Result<()> {
+    fn add<const S: usize>(&self, pairs: &[Pair<F>], stored: &Stored<'_, '_, F, S>) -> Result<()> {
         let mut pending = lock(&self.pairs);
         pending.extend_from_slice(pairs);
         let many = pending.len() >= self.limit;
@@ -56,11 +57,11 @@ impl<F: Fingerprint> Pending<F> {
     }
 
     /// Passes on the pairs that are left.
-    fn finish<const S: usize>(&self, stored: &Stored<'_, '_, S>) -> Result<()> {
+    fn finish<const S: usize>(&self, stored: &Stored<'_, '_, F, S>) -> Result<()> {
         self.pass(1, stored)
     }
 
-    fn pass<const S: usize>(&self, least: usize, stored: &Stored<'_, '_, S>) -> Result<()> {
+    fn pass<const S: usize>(&self, least: usize, stored: &Stored<'_, '_, F, S>) -> Result<()> {
         let _turn = lock(&self.turn);
         let mut pending = lock(&self.pairs);
         // Another thread may have taken them meanwhile.
@@ -74,28 +75,25 @@ impl<F: Fingerprint> Pending<F> {
 }
 
 /// The documents of one set, or of two, that are read from the store.
-pub(super) struct Stored<'a, 'b, const S: usize> {
+pub(super) struct Stored<'a, 'b, F, const S: usize> {
+    pub(super) tables: [FirstTable<'a, F>; S],
     pub(super) postings: [&'a Postings<'a>; S],
     pub(super) checkers: [Option<&'a Checker<'a>>; S],
     pub(super) pairing: &'a Pairing<'a, 'b>,
 }
 
-impl<const S: usize> Stored<'_, '_, S> {
+impl<F: Fingerprint, const S: usize> Stored<'_, '_, F, S> {
     /// Joins the sets in limited memory, and passes the pairs of documents on.
-    pub(super) fn join<F: Fingerprint>(
-        &self,
-        options: JoinOptions,
-        progress: &dyn Progress,
-    ) -> Result<()> {
+    pub(super) fn join(&self, options: JoinOptions, progress: &dyn Progress) -> Result<()> {
         let (pending, memory) = Pending::new(options.memory);
         let options = options.memory(memory);
-        let sources = self.postings.map(|postings| postings as &dyn Source<F>);
+        let sources = self.tables.each_ref().map(|table| table as &dyn Source<F>);
         join_sources(sources, options, progress, &|pairs| pending.add(pairs, self))?;
         pending.finish(self)
     }
 
     /// Reads the documents of all pairs, and passes pairs of documents on.
-    fn pairs<F: Fingerprint>(&self, pairs: &[Pair<F>], memory: usize) -> Result<()> {
+    fn pairs(&self, pairs: &[Pair<F>], memory: usize) -> Result<()> {
         let mut sets = Vec::with_capacity(S);
         for (at, postings) in self.postings.into_iter().enumerate() {
             let of_pair = |pair: &Pair<F>| [pair.a, pair.b];
@@ -121,7 +119,7 @@ impl<const S: usize> Stored<'_, '_, S> {
     }
 
     /// Reads the documents in smaller blocks; those of a few pairs may take more memory.
-    fn halves<F: Fingerprint>(&self, pairs: &[Pair<F>], memory: usize) -> Result<()> {
+    fn halves(&self, pairs: &[Pair<F>], memory: usize) -> Result<()> {
         match pairs {
             [_] if memory == usize::MAX => Err(held::too_many()),
             _ => {

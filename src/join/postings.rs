@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 
-use super::source::{CHUNK, Source};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Reader;
@@ -248,31 +247,5 @@ impl Lookup<'_> {
             self.cursor.next();
         }
         Ok(visited)
-    }
-}
-
-impl<F: Fingerprint> Source<F> for Postings<'_> {
-    fn len(&self) -> usize {
-        usize::try_from(self.documents).unwrap_or(usize::MAX)
-    }
-
-    fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
-        self.ranges(|range| {
-            let mut chunk: Vec<F> = Vec::with_capacity(CHUNK);
-            let mut last = None;
-            range.each(false, |fingerprint, _| {
-                if last != Some(fingerprint) {
-                    last = Some(fingerprint);
-                    chunk.push(fingerprint);
-                    if chunk.len() == CHUNK {
-                        visit(&chunk)?;
-                        chunk.clear();
-                    }
-                }
-                Ok(true)
-            })?;
-            visit(&chunk)
-        })?;
-        Ok(())
     }
 }
