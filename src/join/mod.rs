@@ -25,50 +25,20 @@
     reason = "indices are computed in this module; a wrong one must panic, not lose pairs"
 )]
 
-mod across;
-mod all_pairs;
-mod blocks;
-mod checked;
 mod clusters;
-mod column;
-mod copies;
-mod cost;
-mod diameter;
-mod directory;
-mod distinct;
-mod documents;
-mod first_table;
-mod forest;
-mod groups;
-mod held;
 mod options;
-mod pairing;
-mod partition;
-mod parts;
-mod pending;
-mod postings;
-mod representatives;
-mod sink;
-mod source;
-mod sweep;
-mod trial;
-mod union_find;
-mod verified;
+mod sets;
+mod stored;
 
-#[cfg(test)]
-mod tests;
-
-pub use self::clusters::clusters;
-pub use self::copies::Copies;
-pub use self::diameter::{Diameter, diameter};
-pub use self::documents::{Cluster, DocumentPair};
+pub use self::clusters::{
+    Copies, Diameter, UnionFind, Verify, clusters, diameter, verified_clusters,
+};
+pub(crate) use self::clusters::{
+    Documents as Grouping, Labelled, Outlines, Similarities, labelled,
+};
 pub use self::options::{JoinOptions, JoinReport};
-pub(crate) use self::representatives::Outlines;
-use self::source::Source;
-pub(crate) use self::trial::Trial;
-pub use self::union_find::UnionFind;
-pub(crate) use self::verified::{Documents as Grouping, Labelled, Similarities, labelled};
-pub use self::verified::{Verify, verified_clusters};
+pub(crate) use self::sets::Trial;
+pub use self::stored::{Cluster, DocumentPair};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::Progress;
@@ -132,7 +102,7 @@ pub fn self_join<F: Fingerprint>(
     progress: &dyn Progress,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 ) -> Result<JoinReport> {
-    join([&distinct::distinct(fps)], options.into(), progress, visit)
+    sets::join([&sets::distinct(fps)], options.into(), progress, visit)
 }
 
 /// Finds all near pairs between two sets of fingerprints.
@@ -171,43 +141,6 @@ pub fn cross_join<F: Fingerprint>(
     progress: &dyn Progress,
     visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
 ) -> Result<JoinReport> {
-    let (a, b) = (distinct::distinct(a), distinct::distinct(b));
-    join([&a, &b], options.into(), progress, visit)
-}
-
-/// Joins one or two sets of distinct fingerprints.
-fn join<F: Fingerprint, const S: usize>(
-    sets: [&[F]; S],
-    options: JoinOptions,
-    progress: &dyn Progress,
-    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
-) -> Result<JoinReport> {
-    let held: usize = sets.map(<[F]>::len).iter().sum();
-    // The sets are in memory already, so they only need space for one table.
-    let fits = options.memory / F::BYTES / 2 >= held;
-    let run = sink::Run::new::<S>(options, if fits { 0 } else { held }, progress, visit);
-    if !run.begin(held)? {
-        return Ok(JoinReport::default());
-    }
-    let units = held as u64;
-    if fits {
-        return sweep::pairs(&run, &sink::Space::ROOT, sets, units);
-    }
-    let sources = sets.each_ref().map(|set| set as &dyn Source<F>);
-    parts::pairs(&run, &sink::Space::ROOT, sources, units)
-}
-
-/// [`join`] of sources with distinct members.
-fn join_sources<F: Fingerprint, const S: usize>(
-    sources: [&dyn Source<F>; S],
-    options: JoinOptions,
-    progress: &dyn Progress,
-    visit: &(dyn Fn(&[Pair<F>]) -> Result<()> + Sync),
-) -> Result<JoinReport> {
-    let members = sources.map(Source::len).iter().sum();
-    let run = sink::Run::new::<S>(options, 0, progress, visit);
-    if !run.begin(members)? {
-        return Ok(JoinReport::default());
-    }
-    parts::pairs(&run, &sink::Space::ROOT, sources, members as u64)
+    let (a, b) = (sets::distinct(a), sets::distinct(b));
+    sets::join([&a, &b], options.into(), progress, visit)
 }

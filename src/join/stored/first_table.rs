@@ -4,10 +4,10 @@
 
 use rayon::prelude::*;
 
-use super::source::{CHUNK, Source};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Entries, Reader};
+use crate::join::sets::{CHUNK, Source};
 use crate::progress::{self, Progress};
 
 /// Smaller indexes are read with one cursor.

@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Pair;
-use super::directory::Directory;
 use super::documents::{DocumentPair, Visit};
 use super::held::Held;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Checker;
+use crate::join::Pair;
+use crate::join::clusters::Directory;
 use crate::progress::{self, Progress};
 
 /// Number of fingerprint pairs that are converted at once.

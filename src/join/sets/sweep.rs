@@ -12,11 +12,11 @@ use super::all_pairs;
 use super::blocks::{self, Pass, Split};
 use super::cost;
 use super::groups::{self, Scratch};
-use super::options::JoinReport;
 use super::partition::{self, Partition};
 use super::sink::{Run, Sink, Space};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::join::JoinReport;
 use crate::pages::Pages;
 use crate::progress;
 

@@ -10,7 +10,7 @@ const BITS_MAX: u32 = 24;
 
 /// Index of a sorted set by leading bits.
 #[derive(Debug)]
-pub(super) struct Directory<'a, F> {
+pub(in crate::join) struct Directory<'a, F> {
     sorted: &'a [F],
     /// Start of the members with each value of the leading bits, and the end of the last.
     starts: Vec<u32>,
@@ -19,7 +19,7 @@ pub(super) struct Directory<'a, F> {
 
 impl<'a, F: Fingerprint> Directory<'a, F> {
     /// Builds the directory of a sorted set with at most `u32::MAX` members.
-    pub(super) fn new(sorted: &'a [F]) -> Self {
+    pub(in crate::join) fn new(sorted: &'a [F]) -> Self {
         // About four members per value.
         let bits = (sorted.len() / 4).checked_ilog2().unwrap_or(0).clamp(1, BITS_MAX);
         let mut starts = vec![0_u32; (1 << bits) + 1];
@@ -36,7 +36,7 @@ impl<'a, F: Fingerprint> Directory<'a, F> {
 
     /// Returns the position of a member; panics for other fingerprints.
     #[inline]
-    pub(super) fn place(&self, member: F) -> u32 {
+    pub(in crate::join) fn place(&self, member: F) -> u32 {
         self.find(member).expect("a join returns members of the set")
     }
 

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::distinct::distinct;
 use super::union_find::UnionFind;
-use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::join::sets::{distinct, join};
+use crate::join::{JoinOptions, Pair};
 use crate::progress::{self, Progress};
 
 /// Returns, for every position, the smallest position in its cluster.
@@ -22,7 +22,7 @@ use crate::progress::{self, Progress};
 /// on the input, not on the number of threads. `options` is a distance, or a [`JoinOptions`] with
 /// costs and a memory limit of the join.
 ///
-/// Memory is that of [`self_join`](super::self_join) and up to 20 bytes per fingerprint. Progress
+/// Memory is that of [`self_join`](crate::join::self_join) and up to 20 bytes per fingerprint. Progress
 /// and cancellation are those of the join.
 ///
 /// # Errors

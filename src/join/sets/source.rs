@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
 /// Number of members passed to a visitor at once.
-pub(super) const CHUNK: usize = 16 << 10;
+pub(in crate::join) const CHUNK: usize = 16 << 10;
 /// Approximate sample size for choosing the blocks of a set.
 const SAMPLE: u64 = 2048;
 
 /// A set of distinct fingerprints, in memory or not.
-pub(super) trait Source<F: Fingerprint>: Sync {
+pub(in crate::join) trait Source<F: Fingerprint>: Sync {
     /// Returns an upper bound of the number of members.
     fn len(&self) -> usize;
 

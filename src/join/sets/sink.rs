@@ -4,10 +4,11 @@
 //! returned once although no pair is remembered.
 
 use super::blocks::Table;
-use super::options::{JoinOptions, JoinReport};
-use super::{Pair, cost};
+use super::cost;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::join::Pair;
+use crate::join::{JoinOptions, JoinReport};
 use crate::plan::Costs;
 use crate::progress::{self, Progress};
 

@@ -6,6 +6,7 @@ use super::blocks::{Section, Split, Weights};
 use super::distinct::distinct;
 use super::*;
 use crate::error::Error;
+use crate::join::{clusters, cross_join, self_join};
 use crate::plan::Costs;
 
 const SEED: u64 = 11;

@@ -2,12 +2,12 @@
 
 use super::blocks::{Section, Split, Table};
 use super::groups::Scratch;
-use super::options::JoinOptions;
 use super::partition::{BITS_MAX, Partition};
 use super::sink::{Run, Sink, Space};
 use super::{cost, groups};
 use crate::bits::{Digits, Segment};
 use crate::error::Result;
+use crate::join::JoinOptions;
 
 /// Distance of the trials.
 const DISTANCE: u32 = 3;

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::Pass;
 use super::cost;
-use super::options::JoinReport;
 use super::partition;
 use super::sink::{Run, Space};
 use super::source::{self, Part, Source};
@@ -17,6 +16,7 @@ use super::sweep::{self, Workshop, share};
 use crate::bits::Digits;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::join::JoinReport;
 use crate::progress;
 
 /// Finds all pairs within a source, or between two, with a limited number of members in memory.

@@ -13,9 +13,10 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::{JoinOptions, Pair, Verify, join};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::join::sets::join;
+use crate::join::{JoinOptions, Pair, Verify};
 use crate::progress::{self, Progress};
 use crate::verify::{BigramOutline, Verification};
 

@@ -7,10 +7,11 @@ use super::first_table::FirstTable;
 use super::pairing::{Pairing, Side, Sink};
 use super::pending::Stored;
 use super::postings::Postings;
-use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
+use crate::join::sets::join;
+use crate::join::{JoinOptions, Pair};
 use crate::progress::Progress;
 use crate::verify::DuplicateRule;
 

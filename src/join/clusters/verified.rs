@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use super::directory::Directory;
 use super::representatives::{Outlines, Rule, Unit, WAITING};
 use super::union_find::UnionFind;
-use super::{JoinOptions, Pair, join};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::join::sets::join;
+use crate::join::{JoinOptions, Pair};
 use crate::progress::{self, Progress};
 use crate::verify::{BigramOutline, Linkage};
 

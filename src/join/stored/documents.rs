@@ -4,16 +4,17 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::diameter::{Diameter, diameter};
+use super::checked;
 use super::first_table::FirstTable;
 use super::held::{self, Held};
 use super::pairing::{Pairing, Side, Sink};
 use super::pending::Stored;
 use super::postings::Postings;
-use super::{JoinOptions, Pair, checked, join};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Index, Reader, check_distance};
+use crate::join::sets::join;
+use crate::join::{Diameter, JoinOptions, Pair, clusters, diameter};
 use crate::progress::{self, Progress};
 use crate::verify::DuplicateRule;
 
@@ -228,7 +229,7 @@ impl<F: Fingerprint> Reader<F> {
     /// Groups documents that near-duplicates link, largest group first.
     ///
     /// Links chain: two members of a group may be farther apart than the distance. If `near` has a
-    /// verification and [`Linkage::Representative`](super::Linkage::Representative), groups have a
+    /// verification and [`Linkage::Representative`](crate::join::Linkage::Representative), groups have a
     /// representative instead, the smallest key. Groups of equal size are sorted by their first
     /// key. Documents without a near-duplicate are in no group. Memory grows with the distinct
     /// fingerprints and the keys in groups; with a verification it is about 80 bytes and the key
@@ -275,12 +276,12 @@ impl<F: Fingerprint> Reader<F> {
         let postings = Postings::new(self, progress);
         let options = JoinOptions::new(distance).costs(self.costs());
         if let Some(held) = self.held(&postings, memory)? {
-            let leaders = super::clusters(&held.fingerprints, options, progress)?;
+            let leaders = clusters(&held.fingerprints, options, progress)?;
             return groups(&held, leaders, progress);
         }
         progress.begin("reading fingerprints", Some(self.len()));
         let (mut fingerprints, repeated) = postings.distinct::<F>()?;
-        let mut leaders = super::clusters(&fingerprints, options, progress)?;
+        let mut leaders = clusters(&fingerprints, options, progress)?;
         let mut many = vec![false; leaders.len()];
         for (at, &leader) in leaders.iter().enumerate() {
             many[leader as usize] |= leader as usize != at;

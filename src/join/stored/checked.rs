@@ -1,12 +1,10 @@
 //! Verified clusters of an index: groups of documents that pass a verification.
 
-use super::JoinOptions;
-use super::diameter::diameter;
 use super::documents::Cluster;
-use super::verified::verified_clusters;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Checker, Reader};
+use crate::join::{JoinOptions, diameter, verified_clusters};
 use crate::progress::{self, Progress};
 use crate::store::Family;
 use crate::store::codec::{self, Document};

@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::options::JoinReport;
 use super::sink::{Run, Sink, Space};
 use super::sweep::share;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::join::JoinReport;
 use crate::kernel::{self, Work};
 use crate::progress;
 

@@ -10,11 +10,11 @@ use super::first_table::FirstTable;
 use super::held::{self, Held, on_threads};
 use super::pairing::{Pairing, Side};
 use super::postings::Postings;
-use super::source::Source;
-use super::{JoinOptions, Pair, join_sources};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Checker;
+use crate::join::sets::{Source, join_sources};
+use crate::join::{JoinOptions, Pair};
 use crate::progress::Progress;
 
 /// The share of a join's memory that pending pairs and their documents take.

@@ -16,7 +16,7 @@ const PARALLEL_MIN: usize = 16 << 10;
 const SKEWED: usize = 8;
 
 /// Sorts and deduplicates; borrows the input if it is strictly ascending already.
-pub(super) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
+pub(in crate::join) fn distinct<F: Fingerprint>(fps: &[F]) -> Cow<'_, [F]> {
     if fps.is_sorted_by(|a, b| a < b) {
         return Cow::Borrowed(fps);
     }

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::Pair;
-use crate::join::directory::Directory;
-use crate::join::union_find::UnionFind;
+use crate::join::clusters::Directory;
+use crate::join::{Pair, UnionFind};
 use crate::sort::{RecordSorter, Sorted};
 
 /// Least and most bytes that sort pairs.
