@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::steps::Step;
 use super::write::Outcome;
+use super::write::steps::Step;
 use super::{Durability, Index, IndexOptions, Match, Reader, new_header};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;

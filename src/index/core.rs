@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::health::Events;
-use super::heavy::Skewed;
+use super::read::heavy::Skewed;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Costs, Plan, Schedule};

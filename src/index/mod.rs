@@ -7,66 +7,48 @@
 
 #[cfg(feature = "rocksdb-interop")]
 mod attached;
-mod backup;
-mod batch;
-mod check;
-mod check_features;
 mod committer;
 mod core;
-mod deltas;
-mod documents;
-mod entries;
 mod fold;
 mod health;
-mod heavy;
-mod if_new;
-mod new_document;
 mod options;
 mod pipeline;
-mod probing;
-mod query;
-mod query_tables;
-mod reader;
-mod repack;
+mod read;
 mod resident;
-mod search;
 mod secondary;
-mod shape;
-mod sorted_sweep;
-mod stats;
-mod steps;
+mod upkeep;
 mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use self::backup::{
-    Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
-};
-pub use self::check::CheckReport;
-pub(crate) use self::check_features::Checker;
 use self::committer::{Builder, Committer};
 use self::core::Core;
 pub use self::core::Header;
 pub(crate) use self::core::plan_of;
-pub use self::documents::Documents;
-pub(crate) use self::entries::Entries;
 use self::fold::Folder;
 pub use self::fold::{CompactReport, MergeReport, Merging};
 pub use self::health::{Event, Health, MemoryUsage};
-pub use self::new_document::{AsDocument, NewDocument};
 pub(crate) use self::options::DEFAULT_DISTANCE;
 pub use self::options::{Durability, IndexOptions};
-pub(crate) use self::query::check_distance;
-pub use self::query::{Explanation, Match, Query, SearchPath, TableExplanation};
-pub use self::reader::Reader;
+pub(crate) use self::read::check_features::Checker;
+pub use self::read::documents::Documents;
+pub(crate) use self::read::entries::Entries;
+pub(crate) use self::read::query::check_distance;
+pub use self::read::query::{Explanation, Match, Query, SearchPath, TableExplanation};
+pub use self::read::reader::Reader;
+pub(crate) use self::read::sorted_sweep::targets;
 pub use self::secondary::Secondary;
-pub use self::shape::Sizes;
-pub(crate) use self::sorted_sweep::targets;
-pub use self::stats::{Stats, TableStats};
-#[cfg(feature = "rocksdb-interop")]
-pub(crate) use self::steps::Step;
+pub use self::upkeep::backup::{
+    Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
+};
+pub use self::upkeep::check::CheckReport;
+pub use self::upkeep::shape::Sizes;
+pub use self::upkeep::stats::{Stats, TableStats};
 pub use self::write::BatchReport;
+pub use self::write::new_document::{AsDocument, NewDocument};
+#[cfg(feature = "rocksdb-interop")]
+pub(crate) use self::write::steps::Step;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::Plan;

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::exclusion::{self, Held};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::index::deltas::Deltas;
+use crate::index::read::deltas::Deltas;
 use crate::plan::Table;
 use crate::store::keys::{Delta, Kind};
 use crate::store::{Batch, Snapshot};

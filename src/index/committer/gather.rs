@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::deltas;
+use crate::index::read::deltas;
 use crate::plan::Table;
 use crate::store::keys::Kind;
 use crate::store::{Family, Store};
@@ -46,7 +46,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::index::deltas::Deltas;
+    use crate::index::read::deltas::Deltas;
     use crate::index::{Header, Index, IndexOptions};
     use crate::store::codec::HeaderRecord;
     use crate::{Query, SearchPath};

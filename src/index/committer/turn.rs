@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::exclusion::{Held, Locked};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
-use crate::index::reader::Reader;
+use crate::index::read::reader::Reader;
 use crate::store::Batch;
 use crate::sync;
 #[cfg(feature = "rocksdb-interop")]

@@ -14,12 +14,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::entries::Entries;
-use super::reader::each_document;
-use super::search::Found;
 use super::{Index, Reader};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::read::entries::Entries;
+use crate::index::read::reader::each_document;
+use crate::index::read::search::Found;
 use crate::kernel;
 use crate::plan::{Costs, Plan};
 use crate::resident::{Account, NearFingerprint, ResidentTables};

@@ -6,9 +6,9 @@
 
 use std::sync::PoisonError;
 
-use super::Shared;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::Shared;
 use crate::store::Family;
 use crate::sync::MutexGuard;
 
@@ -16,7 +16,7 @@ impl<F: Fingerprint> Shared<F> {
     /// Takes out of packs what later writes override.
     ///
     /// The caller flushes the store before [`Shared::drop_removals`].
-    pub(super) fn repack(&self) -> Result<()> {
+    pub(in crate::index) fn repack(&self) -> Result<()> {
         self.repack_around(&mut || ())
     }
 
@@ -42,7 +42,7 @@ impl<F: Fingerprint> Shared<F> {
     }
 
     /// Deletes the removals beneath which nothing is packed any longer.
-    pub(super) fn drop_removals(&self) -> Result<()> {
+    pub(in crate::index) fn drop_removals(&self) -> Result<()> {
         let _alone = self.repacks();
         for family in [Family::Postings, Family::Docs] {
             self.store.obsolete_removals(family, |removals| {

@@ -107,7 +107,7 @@ fn no_table() -> Error {
 }
 
 /// Removes duplicates: several tables, or a run and memory, may report one fingerprint.
-pub(super) fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
+pub(in crate::index) fn distinct<F: Fingerprint>(mut found: Vec<Found<F>>) -> Vec<Found<F>> {
     found.sort_unstable();
     found.dedup();
     found
@@ -164,7 +164,7 @@ pub(super) fn flip<F: Fingerprint>(mask: u128, prefix_bits: u32) -> F {
 }
 
 /// Returns true if a run of a table has a permuted fingerprint.
-pub(super) fn is_in_run<F: Fingerprint>(
+pub(in crate::index) fn is_in_run<F: Fingerprint>(
     view: &mut View,
     table: usize,
     permuted: F,

@@ -5,14 +5,14 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Index;
-use super::deltas::Deltas;
-use super::entries::Entries;
-use super::pipeline;
-use super::reader::Reader;
-use super::search::is_in_run;
 use crate::error::{Error, Fault, Result, add_problem, note_problem};
 use crate::fingerprint::Fingerprint;
+use crate::index::Index;
+use crate::index::pipeline;
+use crate::index::read::deltas::Deltas;
+use crate::index::read::entries::Entries;
+use crate::index::read::reader::Reader;
+use crate::index::read::search::is_in_run;
 use crate::plan::Table;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};

@@ -52,7 +52,7 @@ impl Skewed {
     }
 
     /// Returns true if no skewed prefix is known, without locking the tables.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::index) fn is_empty(&self) -> bool {
         !self.any.load(Ordering::Relaxed)
     }
 
@@ -67,7 +67,7 @@ impl Skewed {
     /// Returns the members of skewed prefixes within 0 to `most` flips of a prefix.
     ///
     /// Each number includes the smaller radii. Returns `None` if no skewed prefix is known.
-    pub(super) fn near(&self, table: usize, bits: u128, most: u32) -> Option<Vec<u64>> {
+    pub(in crate::index) fn near(&self, table: usize, bits: u128, most: u32) -> Option<Vec<u64>> {
         let known = self.tables[table].read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             return None;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::Index;
-use super::core::plan_of;
 use crate::error::{Error, Fault, Result};
 use crate::fingerprint::Fingerprint;
+use crate::index::Index;
+use crate::index::core::plan_of;
 use crate::progress::{self, Progress};
 use crate::store::codec::HeaderRecord;
 use crate::store::{Record, Records, RestoreFrom, StateCopy, restore_state, state_in};

@@ -4,14 +4,14 @@
 //! documents with fingerprints that batches changed since the snapshot can differ, so only such
 //! fingerprints near a query are looked up again.
 
-use super::committer::{Turn, Watch};
 use super::new_document::AsDocument;
-use super::query::{Match, Query, check_distance};
-use super::search::{Found, distinct};
 use super::steps::{Sifted, Step, sift};
-use super::{BatchReport, Durability, Index, Shared};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::committer::{Turn, Watch};
+use crate::index::read::query::{Match, Query, check_distance};
+use crate::index::read::search::{Found, distinct};
+use crate::index::{BatchReport, Durability, Index, Shared};
 use crate::kernel;
 use crate::verify::DuplicateRule;
 

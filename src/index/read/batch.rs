@@ -16,10 +16,11 @@ use rayon::prelude::*;
 use super::query::{Match, Query, SearchPath, Work, check_distance};
 use super::reader::Reader;
 use super::search::{Found, OfQuery};
-use super::{Index, query_tables, sorted_sweep};
+use super::{query_tables, sorted_sweep};
 use crate::error::Result;
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
+use crate::index::Index;
 use crate::resident::NearFingerprint;
 
 /// Queries that one thread answers together.
@@ -119,7 +120,7 @@ impl<F: Fingerprint> Reader<F> {
         let stored = fingerprints.par_chunks(TOGETHER).map(|some| {
             self.with_view(|view| {
                 let held = resident.find(some, distance)?.into_iter();
-                held.map(|held| super::resident::only_stored(view, held))
+                held.map(|held| crate::index::resident::only_stored(view, held))
                     .collect::<Result<Vec<_>>>()
             })
         });

@@ -1,12 +1,12 @@
 //! Statistics: counts the content of an index and the bytes of each part.
 
-use super::Index;
-use super::deltas::Deltas;
-use super::entries::Entries;
-use super::reader::Reader;
 use super::shape::{Alike, Ones, Sizes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::Index;
+use crate::index::read::deltas::Deltas;
+use crate::index::read::entries::Entries;
+use crate::index::read::reader::Reader;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
 use crate::store::{Family, keys, resources};

@@ -3,15 +3,19 @@
 //! Tables are not read: a new fingerprint, and one that loses its last document, becomes a delta entry
 //! in the first table, which overrides the runs of all tables until a merge takes it in.
 
+pub(super) mod if_new;
+pub(super) mod new_document;
+pub(super) mod steps;
+
 use std::collections::{HashMap, HashSet};
 
-use super::committer::{self, Appended, Ready, Turn};
-use super::new_document::{AsDocument, NewDocument};
-use super::reader::each_document;
-use super::{Durability, Index, Shared};
+use self::new_document::{AsDocument, NewDocument};
 use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
+use crate::index::committer::{self, Appended, Ready, Turn};
+use crate::index::read::reader::each_document;
+use crate::index::{Durability, Index, Shared};
 use crate::store::codec::{self, Document};
 use crate::store::keys::{self, Delta};
 use crate::store::{Batch, Family, View};

@@ -1,8 +1,8 @@
 //! Checking candidates: compares the stored feature sets of near documents with a query's.
 
-use super::core::Header;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::index::core::Header;
 use crate::store::codec::{self, Document};
 use crate::store::{Family, Snapshot};
 use crate::verify::{Evidence, FeatureSet, Verification};

@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 
-use super::Shared;
-use super::check_features::{Checker, missing};
+use super::Change;
 use super::new_document::NewDocument;
-use super::query::{Match, Query, check_distance};
-use super::reader::Reader;
-use super::write::Change;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::Shared;
+use crate::index::read::check_features::{Checker, missing};
+use crate::index::read::query::{Match, Query, check_distance};
+use crate::index::read::reader::Reader;
 use crate::kernel;
 use crate::store::{Family, keys};
 use crate::verify::{DuplicateRule, Evidence};

@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::check_features::{Checker, features_of};
-use super::committer::Unmerged;
-use super::core::{Core, Header};
 use super::deltas::Deltas;
 use super::documents::Documents;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
-use super::resident::{self, Resident};
 use super::search::Found;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::committer::Unmerged;
+use crate::index::core::{Core, Header};
+use crate::index::resident::{self, Resident};
 use crate::plan::{Costs, Plan};
 use crate::resident::NearFingerprint;
 use crate::store::codec::{self, Document, State};
@@ -63,7 +63,7 @@ impl<F> std::fmt::Debug for Reader<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
-    pub(super) fn new(
+    pub(in crate::index) fn new(
         core: Arc<Core>,
         snapshot: Arc<Snapshot>,
         unmerged: Unmerged<F>,
@@ -76,13 +76,13 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns what memory holds of the unmerged fingerprints. Reads them first, if it has to.
-    pub(super) fn unmerged(&self) -> Result<&Unmerged<F>> {
+    pub(in crate::index) fn unmerged(&self) -> Result<&Unmerged<F>> {
         let unmerged = &self.inner.unmerged;
         unmerged.read_once(|most| Deltas::some(self.snapshot(), self.plan().tables(), most))?;
         Ok(unmerged)
     }
 
-    pub(super) fn resident(&self) -> Option<&Resident<F>> {
+    pub(in crate::index) fn resident(&self) -> Option<&Resident<F>> {
         self.inner.resident.as_deref()
     }
 
@@ -338,7 +338,7 @@ impl<F: Fingerprint> Reader<F> {
     }
 
     /// Returns the documents of fingerprints that pass the check, nearest first, then by key.
-    pub(super) fn expand(
+    pub(in crate::index) fn expand(
         &self,
         view: &mut View,
         found: &[Found<F>],

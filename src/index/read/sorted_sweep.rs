@@ -10,11 +10,11 @@
 use rayon::prelude::*;
 
 use super::batch::assign;
-use super::core::Core;
 use super::reader::Reader;
 use super::search::{Found, OfQuery, flip};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::core::Core;
 use crate::kernel;
 use crate::plan::{Costs, Schedule, Table, probe_masks};
 use crate::resident::ResidentTables;
@@ -26,7 +26,7 @@ const RANGES: u64 = 1 << 22;
 /// Ranges that one thread reads in sequence.
 const TOGETHER: usize = 1 << 12;
 /// Comparisons above which tables over the members of a prefix are cheaper.
-pub(super) const QUADRATIC: usize = 1 << 28;
+pub(in crate::index) const QUADRATIC: usize = 1 << 28;
 /// Members of one prefix that a thread holds at a time, plus at most one run.
 const PIECE: usize = if cfg!(test) { 64 } else { 1 << 18 };
 

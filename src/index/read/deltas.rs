@@ -113,7 +113,7 @@ fn first(snapshot: &Snapshot, table: usize) -> Result<Cursor<'_>> {
 
 /// Returns the delta entry under a cursor and moves on, or `None` behind the last one.
 #[inline]
-pub(super) fn next<F: Fingerprint>(
+pub(in crate::index) fn next<F: Fingerprint>(
     cursor: &mut Cursor<'_>,
     table: usize,
 ) -> Result<Option<(F, Delta)>> {
