@@ -5,75 +5,53 @@
 //! whole bulk build visible.
 #![doc = include_str!("FORMAT.md")]
 
-mod backup;
-mod backup_record;
-mod batch;
-pub(crate) mod codec;
-mod cursor;
-mod database;
-mod directory;
-mod files;
-mod generation;
-#[cfg(feature = "rocksdb-interop")]
-mod host;
-mod ingest;
-pub(crate) mod keys;
-mod log_batches;
-mod log_records;
-mod meta;
-mod moment;
-mod opening;
-mod overlay;
-pub(crate) mod pack;
-mod repack;
-pub(crate) mod resources;
-pub(crate) mod run;
-mod salvage;
-mod seal;
-mod secondary;
-mod settled;
-mod sst;
-mod staging;
-mod tuning;
-mod wreck;
+mod bytes;
+mod data;
+mod disk;
+mod open;
+mod recovery;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rocksdb::{CompactOptions, ErrorKind};
 
-pub(crate) use backup::{DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in};
-pub(crate) use backup_record::{Record, Records};
-pub(crate) use batch::Batch;
-use codec::{HeaderRecord, Lane, State};
-pub(crate) use cursor::{Cursor, Snapshot, View, counting_reads};
-use database::Database;
-pub(crate) use database::Db;
-use directory::Lock;
-pub(crate) use directory::{
+use bytes::codec::{HeaderRecord, Lane, State};
+pub(crate) use bytes::{codec, keys, pack, run};
+pub(crate) use data::batch::Batch;
+pub(crate) use data::cursor::{Cursor, Snapshot, View, counting_reads};
+pub(crate) use data::generation::Family;
+use data::overlay::Packs;
+pub(crate) use data::resources;
+use disk::directory::Lock;
+pub(crate) use disk::directory::{
     STATE_DIR, make as make_directory, rename as rename_durably, sync as sync_directory,
     write_whole,
 };
-pub(crate) use files::read_files;
+pub(crate) use disk::files::read_files;
 #[cfg(feature = "distributed")]
-pub(crate) use files::read_some;
-pub(crate) use generation::Family;
+pub(crate) use disk::files::read_some;
+use disk::seal::Seal;
+pub use disk::seal::SealState;
+#[cfg(feature = "distributed")]
+pub(crate) use disk::sst::LoneSstFile;
+pub(crate) use disk::sst::{SstBlock, SstFile, SstOptions};
+use open::database::Database;
+pub(crate) use open::database::Db;
 #[cfg(feature = "rocksdb-interop")]
-pub(crate) use host::{HostBatch, HostSnapshot, descriptors};
+pub(crate) use open::host::{HostBatch, HostSnapshot, descriptors};
 #[cfg(feature = "fuzzing")]
-pub(crate) use meta::decode_header;
-pub(crate) use opening::{Access, Opening};
-use opening::{Opened, open_families, require_database};
-use overlay::Packs;
-pub(crate) use salvage::Salvage;
-use seal::Seal;
-pub use seal::SealState;
-use secondary::Following;
-#[cfg(feature = "distributed")]
-pub(crate) use sst::LoneSstFile;
-pub(crate) use sst::{SstBlock, SstFile, SstOptions};
-use tuning::Tuning;
-pub(crate) use tuning::{BESIDE_SHARE, MIN_MEMORY, Pressure, lower_compactions};
+pub(crate) use open::meta::decode_header;
+pub(crate) use open::opening::{Access, Opening};
+use open::opening::{Opened, open_families, require_database};
+use open::secondary::Following;
+use open::tuning::Tuning;
+pub(crate) use open::tuning::{BESIDE_SHARE, MIN_MEMORY, Pressure, lower_compactions};
+pub(crate) use recovery::backup::{
+    DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in,
+};
+pub(crate) use recovery::backup_record::{Record, Records};
+pub(crate) use recovery::salvage::Salvage;
 
 use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
@@ -317,7 +295,7 @@ impl Store {
     pub(crate) fn lane(&self, lane: usize) -> Result<u64> {
         let key = LANE_KEYS[lane];
         match self.get(Family::Meta, key)? {
-            Some(bytes) => codec::decode::<Lane>("meta", key, &bytes).map(|lane| lane.added),
+            Some(bytes) => bytes::codec::decode::<Lane>("meta", key, &bytes).map(|lane| lane.added),
             None => Ok(0),
         }
     }
@@ -325,7 +303,7 @@ impl Store {
     pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let found = self.db.get_cf(self.handle(family)?, key);
         let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
-        overlay::value(self.packs(family)?, &mut None, cursor::in_order, key, found)
+        data::overlay::value(self.packs(family)?, &mut None, data::cursor::in_order, key, found)
     }
 
     /// Reads several keys of one family, in the order given.
@@ -338,7 +316,7 @@ impl Store {
             .map(|(key, found)| {
                 let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
                 let found = found.map(|slice| slice.to_vec());
-                overlay::value(packs, &mut base, cursor::in_order, key, found)
+                data::overlay::value(packs, &mut base, data::cursor::in_order, key, found)
             })
             .collect()
     }
@@ -389,8 +367,8 @@ impl Store {
 
     /// Opens a cursor for one pass over a family, without filling the cache.
     pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
-        let iterator = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
-        let base = self.packs(family)?.map(|packs| packs.base(cursor::sweeping()));
+        let iterator = self.db.raw_iterator_cf_opt(self.handle(family)?, data::cursor::sweeping());
+        let base = self.packs(family)?.map(|packs| packs.base(data::cursor::sweeping()));
         let mut cursor = Cursor::new(iterator, family, base);
         cursor.seek(&[]);
         Ok(cursor)
@@ -404,7 +382,7 @@ impl Store {
 
     /// Takes a snapshot of the current state.
     pub(crate) fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
-        cursor::snapshot(Arc::clone(self))
+        data::cursor::snapshot(Arc::clone(self))
     }
 }
 

@@ -62,7 +62,7 @@ fn only_the_committer_commits_batches_of_an_index() {
 /// An iterator with other options than those of cursors may skip entries of another prefix.
 #[test]
 fn only_cursors_choose_how_iterators_read() {
-    let cursors = root().join("src/store/cursor.rs");
+    let cursors = root().join("src/store/data/cursor.rs");
     let mut opened = 0;
     for (path, text) in sources(&["src/store"]) {
         opened += text.matches("raw_iterator_cf_opt(").count();

@@ -141,7 +141,7 @@ impl<F: Fingerprint> Shared<F> {
     /// Waits for the turn to write, and separates refused steps from changes.
     ///
     /// The result is valid while the turn is held.
-    pub(super) fn decide<'s, 'a>(
+    pub(in crate::index) fn decide<'s, 'a>(
         &'s self,
         steps: &[Step<'a, F>],
     ) -> Result<(Turn<'s, F>, Sifted<'a, F>)> {

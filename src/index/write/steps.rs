@@ -45,7 +45,7 @@ impl<'a, F: Fingerprint> Step<'a, F> {
     }
 
     /// Returns an error for a step that is invalid in every state of the index.
-    pub(super) fn check(&self, keeps_features: bool) -> Result<()> {
+    pub(in crate::index) fn check(&self, keeps_features: bool) -> Result<()> {
         keys::check_document(self.key())?;
         match self {
             Self::Put(document) => document.check_features(keeps_features),

@@ -1,0 +1,358 @@
+//! Cursors: positions in families, frozen at one snapshot and kept for many searches.
+//!
+//! Creating an iterator costs more than a seek with it, so a view keeps one per family. The
+//! `self_cell` types hold an iterator with its snapshot, and a snapshot with its store.
+
+use std::sync::Arc;
+
+use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
+use rocksdb::{DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+use self_cell::self_cell;
+
+use super::overlay::{self, Base, Beneath};
+use crate::error::Result;
+use crate::exclusion;
+use crate::store::{Db, Family, Role, Store, engine_error};
+
+/// A position in one family.
+pub(crate) struct Cursor<'a> {
+    iterator: DBRawIteratorWithThreadMode<'a, Db>,
+    family: Family,
+    /// The packs that the family overrides.
+    beneath: Option<Box<Beneath<'a>>>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(in crate::store) fn new(
+        iterator: DBRawIteratorWithThreadMode<'a, Db>,
+        family: Family,
+        base: Option<Base<'a>>,
+    ) -> Self {
+        let beneath = base.map(|base| Box::new(Beneath::new(base)));
+        Self { iterator, family, beneath }
+    }
+
+    /// Moves to the first entry at or after the key.
+    #[inline]
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        match &mut self.beneath {
+            None => self.iterator.seek(key),
+            Some(beneath) => beneath.seek(&mut self.iterator, key),
+        }
+    }
+
+    /// Moves to the next entry.
+    ///
+    /// Call only after [`Cursor::entry`] returned an entry, or damage that
+    /// [`Cursor::damaged_up_to`] limits.
+    #[inline]
+    pub(crate) fn next(&mut self) {
+        match &mut self.beneath {
+            None => self.iterator.next(),
+            Some(beneath) => beneath.next(&mut self.iterator),
+        }
+    }
+
+    /// Calls `visit` with key and value of each entry from the present one on, until it returns
+    /// false.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Cursor::entry`] and of `visit`.
+    pub(crate) fn each(
+        &mut self,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        if let Some(beneath) = &mut self.beneath {
+            return beneath.each(&mut self.iterator, self.family, &mut visit);
+        }
+        while let Some((key, value)) = self.entry()? {
+            if !visit(key, value)? {
+                break;
+            }
+            self.next();
+        }
+        Ok(())
+    }
+
+    /// Returns key and value, or `None` after the last entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of a failed read, which otherwise looks like the end of the data.
+    #[inline]
+    pub(crate) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
+        if let Some(beneath) = &self.beneath {
+            return beneath.entry(&self.iterator, self.family);
+        }
+        if let Some(item) = self.iterator.item() {
+            return Ok(Some(item));
+        }
+        self.iterator.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
+        Ok(None)
+    }
+
+    /// Returns the last key that the present damage affects, if the cursor can move behind it.
+    pub(crate) fn damaged_up_to(&self) -> Option<&[u8]> {
+        self.beneath.as_ref().and_then(|beneath| beneath.damaged_up_to(&self.iterator))
+    }
+}
+
+/// `None` for a secondary: it has no snapshots, and changes only while it has no readers.
+type RocksSnapshot<'a> = Option<SnapshotWithThreadMode<'a, Db>>;
+
+self_cell!(
+    /// The state of the store at one moment.
+    pub(crate) struct Snapshot {
+        owner: Arc<Store>,
+        #[covariant]
+        dependent: RocksSnapshot,
+    }
+);
+
+/// Takes a snapshot of the store.
+pub(in crate::store) fn snapshot(store: Arc<Store>) -> Arc<Snapshot> {
+    Arc::new(Snapshot::new(store, |store| {
+        (!matches!(store.role, Role::Follower(_))).then(|| store.db.snapshot())
+    }))
+}
+
+impl Snapshot {
+    /// Returns the store of this snapshot.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        self.borrow_owner()
+    }
+
+    /// Returns the number of the last change that the snapshot holds.
+    pub(super) fn sequence(&self) -> u64 {
+        let latest = || self.store().db.latest_sequence_number();
+        self.borrow_dependent()
+            .as_ref()
+            .map_or_else(latest, SnapshotWithThreadMode::sequence_number)
+    }
+
+    pub(crate) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let store = self.borrow_owner();
+        let Some(snapshot) = self.borrow_dependent() else { return store.get(family, key) };
+        let found = snapshot.get_cf(store.handle(family)?, key);
+        let found = found.map_err(|e| engine_error(&family.to_string(), e))?;
+        let options = || self.of_state(in_order());
+        overlay::value(store.packs(family)?, &mut None, options, key, found)
+    }
+
+    /// Opens a cursor that reads ahead and bypasses the cache.
+    pub(crate) fn sweep(&self, family: Family) -> Result<Cursor<'_>> {
+        exclusion::require_none();
+        let mut cursor = self.cursor(family, sweeping)?;
+        cursor.seek(&[]);
+        Ok(cursor)
+    }
+
+    /// Opens a cursor for one pass over part of a family, which leaves the cache to searches.
+    pub(crate) fn pass(&self, family: Family) -> Result<Cursor<'_>> {
+        self.cursor(family, passing)
+    }
+
+    /// Opens a cursor for many seeks, which keeps its blocks in the cache.
+    ///
+    /// Behind a key it may only find keys with the same prefix (see [`Family::prefix_bytes`]). A
+    /// block that is not in the cache is read together with the `at_once` bytes behind it.
+    pub(crate) fn probe(&self, family: Family, at_once: usize) -> Result<Cursor<'_>> {
+        self.cursor(family, || {
+            let mut options = ReadOptions::default();
+            options.set_prefix_same_as_start(true);
+            options.set_readahead_size(at_once);
+            options
+        })
+    }
+
+    fn cursor(&self, family: Family, options: impl Fn() -> ReadOptions) -> Result<Cursor<'_>> {
+        let store = self.borrow_owner();
+        let options = || self.of_state(options());
+        let handle = store.handle(family)?;
+        let base = store.packs(family)?.map(|packs| packs.base(options()));
+        Ok(Cursor::new(store.db.raw_iterator_cf_opt(handle, options()), family, base))
+    }
+
+    /// Makes options read the state of this snapshot.
+    pub(super) fn of_state(&self, mut options: ReadOptions) -> ReadOptions {
+        if let Some(snapshot) = self.borrow_dependent() {
+            options.set_snapshot(snapshot);
+        }
+        options
+    }
+}
+
+/// Returns options of a cursor that meets all entries in order, whatever their prefixes.
+pub(in crate::store) fn in_order() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_total_order_seek(true);
+    options
+}
+
+/// Returns options that bypass the cache.
+pub(super) fn passing() -> ReadOptions {
+    let mut options = in_order();
+    options.fill_cache(false);
+    options
+}
+
+/// Returns options that read ahead and bypass the cache.
+pub(in crate::store) fn sweeping() -> ReadOptions {
+    let mut options = passing();
+    options.set_readahead_size(2 << 20);
+    options
+}
+
+#[derive(Default)]
+struct Cursors<'a> {
+    tables: Vec<Option<Cursor<'a>>>,
+    postings: Option<Cursor<'a>>,
+}
+
+self_cell!(
+    struct Opened {
+        owner: Arc<Snapshot>,
+        #[covariant]
+        dependent: Cursors,
+    }
+);
+
+/// Cursors of one snapshot, each opened at first use.
+pub(crate) struct View {
+    opened: Opened,
+    /// Bytes that the cursor of a table reads at once from a file.
+    at_once: Vec<usize>,
+}
+
+impl View {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
+        let opened = Opened::new(snapshot, |snapshot| Cursors {
+            tables: (0..snapshot.store().tables()).map(|_| None).collect(),
+            postings: None,
+        });
+        Self { opened, at_once: Vec::new() }
+    }
+
+    /// Sets the expected bytes of a range of each table, which are then read at once from a file.
+    pub(crate) fn expecting(self, bytes: impl Iterator<Item = usize>) -> Self {
+        Self { at_once: bytes.collect(), ..self }
+    }
+
+    /// Passes the cursor of a table to `body`.
+    pub(crate) fn table<R>(
+        &mut self,
+        table: usize,
+        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let at_once = self.at_once.get(table).copied().unwrap_or_default();
+        self.opened.with_dependent_mut(|snapshot, cursors| {
+            let Some(slot) = cursors.tables.get_mut(table) else {
+                return Err(crate::Error::corrupt(
+                    Family::Table(table).to_string(),
+                    "no such table in the plan",
+                ));
+            };
+            body(open(slot, snapshot, Family::Table(table), at_once)?)
+        })
+    }
+
+    /// Passes the cursor of the postings to `body`.
+    pub(crate) fn postings<R>(
+        &mut self,
+        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.opened.with_dependent_mut(|snapshot, cursors| {
+            body(open(&mut cursors.postings, snapshot, Family::Postings, 0)?)
+        })
+    }
+}
+
+fn open<'s, 'a>(
+    slot: &'s mut Option<Cursor<'a>>,
+    snapshot: &'a Arc<Snapshot>,
+    family: Family,
+    at_once: usize,
+) -> Result<&'s mut Cursor<'a>> {
+    if slot.is_none() {
+        *slot = Some(snapshot.probe(family, at_once)?);
+    }
+    Ok(slot.as_mut().expect("the cursor was just opened"))
+}
+
+/// Returns the result of `body` and how many blocks it read from files on this thread.
+pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    let mut context = PerfContext::default();
+    context.reset();
+    let result = body();
+    let blocks = context.metric(PerfMetric::BlockReadCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    (result, blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Durability, Index, IndexOptions};
+
+    type Entry = (Vec<u8>, Vec<u8>);
+
+    /// Returns entries up to the end of the cursor, or to the first with another prefix.
+    fn rest(cursor: &mut Cursor<'_>, prefix: &[u8]) -> Vec<Entry> {
+        let mut rest = Vec::new();
+        let entries = cursor.each(|key, value| {
+            rest.push((key.to_vec(), value.to_vec()));
+            Ok(key.starts_with(prefix))
+        });
+        entries.unwrap();
+        rest.retain(|(key, _)| key.starts_with(prefix));
+        rest
+    }
+
+    #[test]
+    fn probes_skip_new_files_without_the_prefix_and_find_what_a_pass_finds() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        let mut rng = fastrand::Rng::with_seed(3);
+        for (round, count) in [(0_u64, 500), (1, 60), (2, 60), (3, 60)] {
+            let documents: Vec<_> =
+                (0..count).map(|at| ((round * 450 + at).to_be_bytes(), rng.u64(..))).collect();
+            index.insert_batch(&documents, Durability::Buffered).unwrap();
+            if round == 0 {
+                index.merge(&()).unwrap();
+                index.compact().unwrap();
+            }
+            // Three small files stay beside the last level, since a fourth begins a compaction.
+            index.flush().unwrap();
+        }
+        let snapshot = Arc::clone(index.reader().unwrap().snapshot());
+        let skipped = || PerfContext::default().metric(PerfMetric::BloomSstMissCount);
+        // Later tables have no delta entries, so all their files have the one prefix.
+        for family in [Family::Table(0), Family::Postings] {
+            let prefix_bytes = family.prefix_bytes().unwrap();
+            let all = rest(&mut snapshot.sweep(family).unwrap(), &[]);
+            assert!(all.len() > 100, "{family}: {}", all.len());
+            let mut pass = snapshot.pass(family).unwrap();
+            let mut probe = snapshot.probe(family, 0).unwrap();
+            set_perf_stats(PerfStatsLevel::EnableCount);
+            PerfContext::default().reset();
+            for (at, (key, _)) in all.iter().enumerate() {
+                let (mut from, prefix) = (key.clone(), key.get(..prefix_bytes).unwrap());
+                if rng.bool() {
+                    *from.last_mut().unwrap() ^= 1;
+                }
+                let before = if *key < from { at + 1 } else { at };
+                let wanted = all.get(before..).unwrap();
+                pass.seek(&from);
+                assert_eq!(rest(&mut pass, &[]), wanted, "{family} from {from:?}");
+                probe.seek(&from);
+                let same = wanted.partition_point(|(key, _)| key.starts_with(prefix));
+                assert_eq!(rest(&mut probe, prefix), wanted[..same], "{family} from {from:?}");
+            }
+            let skipped = skipped();
+            set_perf_stats(PerfStatsLevel::Disable);
+            assert!(skipped > 8, "{family}: {skipped} files");
+        }
+    }
+}

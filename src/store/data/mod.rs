@@ -1,0 +1,9 @@
+//! Data: what a store reads and writes, as families, batches and cursors.
+
+pub(super) mod batch;
+pub(super) mod cursor;
+pub(super) mod generation;
+pub(super) mod moment;
+pub(super) mod overlay;
+pub(super) mod repack;
+pub(crate) mod resources;

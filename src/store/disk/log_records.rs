@@ -1,0 +1,228 @@
+//! Log records: finds records at which `RocksDB` would loop forever, before it reads them.
+//!
+//! A log and a MANIFEST consist of blocks of 32 KiB, and a block of records: a checksum of four
+//! bytes, a length of two, a type of one, and the data. Recycled logs have types of their own. If
+//! such a type follows a record of another log, both readers of `RocksDB` (11.8,
+//! `db/log_reader.cc`) treat it as a bad record, do not advance, and read it again forever. One
+//! flipped bit is enough. hamdex never recycles logs, so such a type is always damage.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::files::{current, log_number, logs};
+use crate::error::{Error, Result};
+
+const BLOCK: usize = 32 << 10;
+
+/// Bytes of a record's header.
+const HEADER: usize = 7;
+
+/// Full, first, middle and last fragments, sizes of timestamps, and the previous log.
+const RECYCLED: [u8; 6] = [5, 6, 7, 8, 11, 131];
+
+/// How far the logs of an index were checked.
+#[derive(Debug, Default)]
+pub(in crate::store) struct LogRecords {
+    /// Offset of the last block, which may still grow, by file name.
+    seen: BTreeMap<String, u64>,
+}
+
+impl LogRecords {
+    /// Checks the unseen part of the current MANIFEST and of every log.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Corrupt`] for a record at which the engine would loop.
+    pub(in crate::store) fn require(&mut self, path: &Path) -> Result<()> {
+        let mut names = logs(path)?;
+        // The engine itself reports a CURRENT that names no MANIFEST.
+        names.extend(current(path).map(|(name, _)| name));
+        self.seen.retain(|name, _| names.contains(name));
+        for name in names {
+            let seen = self.seen.entry(name.clone()).or_default();
+            if let Some(at) = recycled(&path.join(&name), seen)? {
+                let detail = format!("has a record of a recycled log at byte {at}");
+                return Err(Error::corrupt(name, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the offset of the first record with a type of recycled logs, searching from `from`.
+///
+/// Moves `from` to the last block. Returns `None` if the writer deleted the file meanwhile.
+fn recycled(file: &Path, from: &mut u64) -> Result<Option<u64>> {
+    let fail = |e| Error::io(file, e);
+    let mut file = match File::open(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(fail)?,
+    };
+    file.seek(SeekFrom::Start(*from)).map_err(fail)?;
+    let mut block = Vec::with_capacity(BLOCK);
+    loop {
+        block.clear();
+        (&mut file).take(BLOCK as u64).read_to_end(&mut block).map_err(fail)?;
+        if let Some(at) = recycled_in(&block) {
+            return Ok(Some(*from + at as u64));
+        }
+        if block.len() < BLOCK {
+            return Ok(None);
+        }
+        *from += BLOCK as u64;
+    }
+}
+
+/// Searches one block, and stops where the engine would stop.
+fn recycled_in(block: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
+        block.get(at..).and_then(<[u8]>::split_first_chunk::<HEADER>)
+    {
+        if RECYCLED.contains(&kind) {
+            return Some(at);
+        }
+        let length = usize::from(low) | usize::from(high) << 8;
+        let stored = rest.get(..length)?;
+        if kind == 0 && length == 0 {
+            return None;
+        }
+        let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+        if found != checksum_of(kind, stored) {
+            return None;
+        }
+        at += HEADER + length;
+    }
+    None
+}
+
+/// Returns the masked checksum of a record, as its header stores it.
+pub(in crate::store) fn checksum_of(kind: u8, stored: &[u8]) -> u32 {
+    let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
+    checksum.rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// Creates a directory of links in which the logs end before the first such record.
+///
+/// Returns `None` if no log has such a record. Logs after the truncated one are left out, because
+/// their changes came later.
+///
+/// # Errors
+///
+/// Returns [`Error::Io`] if the temporary directory cannot be created.
+pub(in crate::store) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
+    let mut cut = None;
+    for name in logs(path)? {
+        if let Some(at) = recycled(&path.join(&name), &mut 0)? {
+            cut = Some((name, at));
+            break;
+        }
+    }
+    let Some((name, at)) = cut else { return Ok(None) };
+    let path = fs::canonicalize(path).map_err(|e| Error::io(path, e))?;
+    let fail = |e| Error::io(&path, e);
+    let links = tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?;
+    for entry in fs::read_dir(&path).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let link = links.path().join(&found);
+        // The engine appends to its text log at every opening, so it must not be linked.
+        if found.starts_with("LOG") || log_number(&found) > log_number(&name) {
+            continue;
+        }
+        if found == name {
+            let mut beginning = File::open(entry.path()).map_err(fail)?.take(at);
+            let mut file = File::create(&link).map_err(|e| Error::io(&link, e))?;
+            std::io::copy(&mut beginning, &mut file).map_err(|e| Error::io(&link, e))?;
+        } else {
+            symlink(entry.path(), &link).map_err(|e| Error::io(&link, e))?;
+        }
+    }
+    Ok(Some(links))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u8, stored: &[u8]) -> Vec<u8> {
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
+        let mut masked = checksum.rotate_right(15).wrapping_add(0xa282_ead8);
+        let mut bytes = Vec::new();
+        for _ in 0..4 {
+            bytes.push(u8::try_from(masked & 0xff).unwrap());
+            masked >>= 8;
+        }
+        bytes.push(u8::try_from(stored.len() & 0xff).unwrap());
+        bytes.push(u8::try_from(stored.len() >> 8).unwrap());
+        bytes.push(kind);
+        bytes.extend(stored);
+        bytes
+    }
+
+    #[test]
+    fn types_of_recycled_logs_are_found_behind_sound_records_only() {
+        let sound = [record(1, b"one"), record(2, b""), record(130, b"three")].concat();
+        assert_eq!(recycled_in(&sound), None);
+        for kind in RECYCLED {
+            let bad = [&sound[..], &record(kind, b"four")].concat();
+            assert_eq!(recycled_in(&bad), Some(sound.len()), "type {kind}");
+            assert_eq!(recycled_in(&bad[..sound.len() + HEADER]), Some(sound.len()));
+            assert_eq!(recycled_in(&bad[..sound.len() + HEADER - 1]), None);
+            let mut torn = bad.clone();
+            torn[HEADER] ^= 1;
+            assert_eq!(recycled_in(&torn), None, "the engine leaves the block at `one`");
+            let zeros = [&sound[..], &[0; HEADER], &record(kind, b"four")].concat();
+            assert_eq!(recycled_in(&zeros), None, "the engine leaves the block at zeros");
+        }
+    }
+
+    #[test]
+    fn a_growing_log_is_looked_through_from_its_last_block() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("000004.log");
+        let block = record(1, &vec![7; BLOCK - HEADER]);
+        let (mut bytes, mut seen) = (Vec::new(), LogRecords::default());
+        for blocks in 1..4 {
+            bytes.extend(&block);
+            fs::write(&log, [&bytes[..], &record(1, b"more")].concat()).unwrap();
+            seen.require(directory.path()).unwrap();
+            assert_eq!(seen.seen["000004.log"], (blocks * BLOCK) as u64);
+        }
+        let at = bytes.len();
+        fs::write(&log, [&bytes[..], &record(131, b"")].concat()).unwrap();
+        let error = seen.require(directory.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("recycled log at byte {at}")), "{error}");
+        assert_eq!(seen.seen["000004.log"], at as u64);
+        fs::remove_file(&log).unwrap();
+        seen.require(directory.path()).unwrap();
+        assert!(seen.seen.is_empty());
+    }
+
+    #[test]
+    fn logs_are_cut_before_the_record_and_later_ones_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let whole = [record(1, b"one"), record(1, b"two")].concat();
+        let put = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+        for name in ["000004.log", "000007.log", "000012.log", "CURRENT", "LOG", "LOG.old.1"] {
+            put(name, &whole);
+        }
+        assert!(cut_short(directory.path()).unwrap().is_none());
+        put("000007.log", &[&whole[..], &record(8, b"three")].concat());
+        let cut = cut_short(directory.path()).unwrap().expect("a log has to be cut");
+        let mut names: Vec<_> = fs::read_dir(cut.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["000004.log", "000007.log", "CURRENT"]);
+        for name in names {
+            assert_eq!(fs::read(cut.path().join(&name)).unwrap(), whole, "{name}");
+        }
+    }
+}

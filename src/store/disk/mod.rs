@@ -1,0 +1,9 @@
+//! Files: what a store keeps beside its database, and table files made outside of it.
+
+pub(super) mod directory;
+pub(super) mod files;
+pub(super) mod ingest;
+pub(super) mod log_records;
+pub(super) mod seal;
+pub(super) mod sst;
+pub(super) mod staging;

@@ -1,0 +1,139 @@
+//! Batches of the logs: reads the latest changes without opening the database.
+//!
+//! A log consists of records in blocks of 32 KiB (see [`crate::store::disk::log_records`]). A record, assembled
+//! from its fragments, is one batch as it was written.
+
+use std::fs;
+use std::path::Path;
+
+use rocksdb::{WriteBatch, WriteBatchIteratorCf};
+
+use crate::error::{Error, Result};
+use crate::store::disk::files::logs;
+use crate::store::disk::log_records::checksum_of;
+
+const BLOCK: usize = 32 << 10;
+
+/// Bytes of a fragment's header.
+const HEADER: usize = 7;
+
+/// Types of fragments: a whole record, and its beginning, middle and end.
+const FULL: u8 = 1;
+const FIRST: u8 = 2;
+const MIDDLE: u8 = 3;
+const LAST: u8 = 4;
+
+/// Bytes of a batch's header: sequence number and count.
+const BATCH_HEADER: usize = 12;
+
+/// One change of a batch. The value `None` is a removal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visit<'a> {
+    /// Id of the family.
+    pub(super) family: u32,
+    pub(super) key: &'a [u8],
+    pub(super) value: Option<&'a [u8]>,
+}
+
+/// Calls `visit` with every change, oldest first, and the number of its batch, from 1.
+///
+/// # Errors
+///
+/// Returns [`Error::Corrupt`] for a log that cannot be read to its end, after visiting all changes
+/// before the damage, and the errors of `visit`.
+pub(super) fn visit(
+    path: &Path,
+    visit: &mut dyn FnMut(u64, Visit<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut number = 0;
+    for name in logs(path)? {
+        let file = path.join(&name);
+        let bytes = fs::read(&file).map_err(|e| Error::io(&file, e))?;
+        let mut changes = Changes { number, visit: &mut *visit, outcome: Ok(()) };
+        let whole = records(&bytes, &mut |record| {
+            changes.number += 1;
+            if record.len() >= BATCH_HEADER {
+                WriteBatch::from_data(record).iterate_cf(&mut changes);
+            }
+        });
+        let Changes { number: last, outcome, .. } = changes;
+        outcome?;
+        number = last;
+        if let Err(at) = whole {
+            let detail = format!("cannot be read from byte {at}; all later changes in it are lost");
+            return Err(Error::corrupt(name, detail));
+        }
+    }
+    Ok(())
+}
+
+struct Changes<'v> {
+    number: u64,
+    visit: &'v mut dyn FnMut(u64, Visit<'_>) -> Result<()>,
+    outcome: Result<()>,
+}
+
+impl Changes<'_> {
+    fn change(&mut self, family: u32, key: &[u8], value: Option<&[u8]>) {
+        if self.outcome.is_ok() {
+            self.outcome = (self.visit)(self.number, Visit { family, key, value });
+        }
+    }
+}
+
+impl WriteBatchIteratorCf for Changes<'_> {
+    fn put_cf(&mut self, family: u32, key: &[u8], value: &[u8]) {
+        self.change(family, key, Some(value));
+    }
+
+    fn delete_cf(&mut self, family: u32, key: &[u8]) {
+        self.change(family, key, None);
+    }
+
+    fn merge_cf(&mut self, _: u32, _: &[u8], _: &[u8]) {}
+}
+
+/// Calls `each` with every record. Fails with the position of the first damaged record.
+///
+/// A record that is cut off at the end of the file is what a kill leaves, not damage.
+fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
+    let mut record = Vec::new();
+    for (number, block) in bytes.chunks(BLOCK).enumerate() {
+        let mut at = 0;
+        while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
+            block.get(at..).and_then(<[u8]>::split_first_chunk::<HEADER>)
+        {
+            let place = number * BLOCK + at;
+            let length = usize::from(low) | usize::from(high) << 8;
+            if kind == 0 && length == 0 {
+                // Reserved space that was never written.
+                break;
+            }
+            let Some(stored) = rest.get(..length) else {
+                let last = (number + 1) * BLOCK >= bytes.len();
+                return if last { Ok(()) } else { Err(place) };
+            };
+            let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+            if found != checksum_of(kind, stored) {
+                return Err(place);
+            }
+            match kind {
+                FULL => each(stored),
+                FIRST => {
+                    record.clear();
+                    record.extend_from_slice(stored);
+                }
+                MIDDLE => record.extend_from_slice(stored),
+                LAST => {
+                    record.extend_from_slice(stored);
+                    each(&record);
+                    record.clear();
+                }
+                // A record about the log itself.
+                _ => {}
+            }
+            at += HEADER + length;
+        }
+    }
+    Ok(())
+}
