@@ -5,13 +5,15 @@
 
 use std::str::FromStr;
 
-use super::clean::Clean;
+use super::form::clean::Clean;
+use super::form::{simplified, unicode};
 use super::options::{Html, NormalForm, PipelineOptions};
+use super::rarity::idf;
 use super::resources::Resources;
-use super::segment::Segment;
-use super::stop_words::{Kind, StopWords};
-use super::word_list::Language;
-use super::{dictionary, idf, simplified, unicode};
+use super::tokens::dictionary;
+use super::tokens::segment::Segment;
+use super::tokens::stop_words::{Kind, StopWords};
+use super::tokens::word_list::Language;
 use crate::error::{Error, Result};
 use crate::sketch::SketchKind;
 

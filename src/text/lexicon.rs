@@ -2,13 +2,13 @@
 
 use jieba_rs::Jieba;
 
-use super::dictionary;
-use super::idf::Rarities;
-use super::idf_table::IdfTable;
 use super::options::PipelineOptions;
-use super::segment::Uncut;
-use super::stop_words::WordSet;
-use super::weight_table::LoadedWeights;
+use super::rarity::idf::Rarities;
+use super::rarity::idf_table::IdfTable;
+use super::rarity::weight_table::LoadedWeights;
+use super::tokens::dictionary;
+use super::tokens::segment::Uncut;
+use super::tokens::stop_words::WordSet;
 
 /// The word tables of a pipeline.
 pub(super) struct Lexicon {
@@ -84,7 +84,7 @@ impl Lexicon {
     /// Returns the rarity of a word, or the weight that the caller gave it.
     ///
     /// 0 if rarities are not used, `None` if the caller's weight is 0. `hash` is its
-    /// [`word_hash`](super::idf_table::word_hash).
+    /// [`word_hash`](super::rarity::idf_table::word_hash).
     #[inline]
     pub(super) fn rarity(
         &self,

@@ -9,59 +9,35 @@
 //! [`IdfTable`], [`WeightTable`]), fingerprint.
 #![doc = include_str!("PIPELINES.md")]
 
-mod alphabet;
-mod batch;
-mod casefold;
-mod centre;
-mod clean;
 mod descriptor;
-mod dictionary;
-mod encoding;
 mod features;
-mod grams;
-mod html;
-mod idf;
-mod idf_learner;
-mod idf_table;
-mod letter;
+mod form;
 mod lexicon;
-mod ngrams;
-mod normalise;
-mod numbered;
 mod options;
 mod pipeline;
+mod rarity;
 mod resources;
-mod scripts;
 mod secret;
-mod seen;
-mod segment;
-mod sift;
-mod simple;
-mod simplified;
-mod stop_words;
-mod unicode;
-mod weight_table;
-mod word_list;
-mod words;
+mod tokens;
 
-pub use casefold::casefold;
-pub use centre::Centre;
-pub use clean::{Clean, clean_page, clean_post};
 pub(crate) use descriptor::{renewed, require as require_resources, without_keys};
-pub use dictionary::Dictionary;
-pub use encoding::{Decoded, Encoding, decode, looks_binary};
-pub use html::main_text;
-pub use idf_learner::IdfLearner;
-pub use idf_table::IdfTable;
-pub(crate) use letter::{is_dense, letters};
-pub use normalise::normalise;
+pub use form::casefold::casefold;
+pub use form::clean::{Clean, clean_page, clean_post};
+pub use form::encoding::{Decoded, Encoding, decode, looks_binary};
+pub use form::html::main_text;
+pub(crate) use form::letter::{is_dense, letters};
+pub use form::normalise::normalise;
 pub use options::{NormalForm, PipelineOptions};
 pub use pipeline::{Feature, Pipeline, Sketch};
+pub use rarity::centre::Centre;
+pub use rarity::idf_learner::IdfLearner;
+pub use rarity::idf_table::IdfTable;
+pub use rarity::weight_table::WeightTable;
 pub use resources::Resources;
 pub use secret::Secret;
-pub use segment::{Segment, tokens};
-pub use stop_words::StopWords;
-pub use weight_table::WeightTable;
+pub use tokens::dictionary::Dictionary;
+pub use tokens::segment::{Segment, tokens};
+pub use tokens::stop_words::StopWords;
 
 pub use crate::sketch::{SketchKind, Weights};
 

@@ -1,13 +1,13 @@
 //! Pipeline options: presets, and setters that change single parts of them.
 
-use super::centre::{self, Centre};
-use super::clean::Clean;
-use super::dictionary::Dictionary;
-use super::idf_table::IdfTable;
+use super::form::clean::Clean;
+use super::rarity::centre::{self, Centre};
+use super::rarity::idf_table::IdfTable;
+use super::rarity::weight_table::WeightTable;
 use super::secret::Secret;
-use super::segment::{Cutter, Segment};
-use super::stop_words::StopWords;
-use super::weight_table::WeightTable;
+use super::tokens::dictionary::Dictionary;
+use super::tokens::segment::{Cutter, Segment};
+use super::tokens::stop_words::StopWords;
 use crate::error::{Error, Result};
 use crate::sketch::{SketchKind, Weights};
 

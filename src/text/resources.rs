@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::centre::Centre;
-use super::dictionary::Dictionary;
-use super::idf_table::IdfTable;
 use super::options::PipelineOptions;
+use super::rarity::centre::Centre;
+use super::rarity::idf_table::IdfTable;
+use super::rarity::weight_table::WeightTable;
 use super::secret::Secret;
-use super::stop_words::StopWords;
-use super::weight_table::WeightTable;
+use super::tokens::dictionary::Dictionary;
+use super::tokens::stop_words::StopWords;
 use crate::error::{Error, Result};
 
 /// The caller's tables, which a pipeline needs besides its descriptor.

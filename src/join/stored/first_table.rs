@@ -48,7 +48,9 @@ impl<F: Fingerprint> Source<F> for FirstTable<'_, F> {
                     return Ok(());
                 }
                 if !permutation.is_identity() {
-                    chunk.iter_mut().for_each(|member| *member = permutation.invert(*member));
+                    for member in &mut chunk {
+                        *member = permutation.invert(*member);
+                    }
                 }
                 visit(&chunk)?;
             }

@@ -37,7 +37,7 @@ fn attached() -> MutexGuard<'static, BTreeSet<(usize, String)>> {
 }
 
 /// The only attachment of a name to a database. Dropping it releases the name.
-pub(super) struct Attachment {
+pub(in crate::store) struct Attachment {
     /// Kept alive because its address identifies the database.
     db: Arc<Db>,
     place: (usize, String),

@@ -3,12 +3,12 @@
 use std::any::Any;
 
 use crate::text::features::Counted;
-use crate::text::grams::Letters;
-use crate::text::idf::Rarities;
-use crate::text::ngrams::Tokens;
-use crate::text::numbered::Numbered;
-use crate::text::seen::{Firsts, Seen};
-use crate::text::segment::Parts;
+use crate::text::features::grams::Letters;
+use crate::text::features::ngrams::Tokens;
+use crate::text::features::numbered::Numbered;
+use crate::text::features::seen::{Firsts, Seen};
+use crate::text::rarity::idf::Rarities;
+use crate::text::tokens::segment::Parts;
 
 /// Largest buffer that a thread keeps between texts.
 const KEPT_BYTES: usize = 4 << 20;

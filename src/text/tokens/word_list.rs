@@ -16,7 +16,7 @@ use zstd::zstd_safe::find_frame_compressed_size;
 
 /// A language with a word list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(in crate::text) enum Language {
     Thai,
     Lao,
     Khmer,
@@ -24,7 +24,7 @@ pub(super) enum Language {
     Japanese,
 }
 
-static PACKED: &[u8] = include_bytes!("tables/words.zst");
+static PACKED: &[u8] = include_bytes!("../tables/words.zst");
 
 static LISTS: [LazyLock<WordList>; 5] = [
     LazyLock::new(|| WordList::unpacked(Language::Thai)),
@@ -50,7 +50,7 @@ impl Language {
     /// Returns the digest of all lists for descriptors, with or without the Japanese one.
     ///
     /// A constant, because computing it would unpack the lists; a test compares the two.
-    pub(super) fn digest(with_japanese: bool) -> u32 {
+    pub(in crate::text) fn digest(with_japanese: bool) -> u32 {
         if with_japanese { 0x8d83_b1de } else { 0xc88e_ed27 }
     }
 

@@ -10,7 +10,7 @@
 // A call for each letter would cost more than its body.
 #![allow(clippy::inline_always)]
 
-use super::features::Visit;
+use super::Visit;
 use super::grams::{AHEAD, Letters, Start};
 use super::seen::Seen;
 use super::sift::{BATCH, Sift};
@@ -39,7 +39,7 @@ impl Lengths {
 
 /// The set of a text's n-grams, by the numbers of their letters.
 #[derive(Debug, Default)]
-pub(super) struct Numbered {
+pub(in crate::text) struct Numbered {
     /// Bits of single dense letters and of pairs, at the offsets in [`Kinds`].
     small: Vec<u64>,
     /// Bits of other n-grams, at the offsets in [`Kinds`].
@@ -241,7 +241,7 @@ impl Numbered {
     }
 
     /// Shrinks buffers larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.written.capacity() * size_of::<usize>() > bytes {
             *self = Self::default();
         }

@@ -7,8 +7,8 @@
 #![expect(clippy::indexing_slicing, reason = "there is room for every letter and for the end")]
 
 use super::alphabet::{self, Alphabet};
-use super::letter::{WIDEST, decode, four};
 use super::numbered::Lengths;
+use crate::text::form::letter::{WIDEST, decode, four};
 
 /// Maps letters and digits to themselves, and all other bytes to a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();
@@ -27,7 +27,7 @@ const fn ascii_letters() -> [u8; 128] {
 
 /// The letters of a text with one space between words, and their offsets.
 #[derive(Debug, Default)]
-pub(super) struct Letters {
+pub(in crate::text) struct Letters {
     /// The letters: the first `end` bytes.
     bytes: Vec<u8>,
     end: usize,
@@ -224,7 +224,7 @@ impl Letters {
     }
 
     /// Shrinks buffers larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.bytes.capacity() > bytes {
             self.bytes = Vec::new();
         }

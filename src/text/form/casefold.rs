@@ -29,7 +29,7 @@ pub fn casefold(text: &str) -> String {
 }
 
 /// Replaces `out` by the normal form `casefold-1` of `text`.
-pub(super) fn casefold_into(text: &str, out: &mut String) {
+pub(in crate::text) fn casefold_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     fold.reserve(text.len());
     let mut writer = Writer { table: unicode::table(), fold, last: 0, buffer: Vec::new() };

@@ -4,18 +4,26 @@
 //! three occurrences equal one with threefold weight. Only distinct features and levels are
 //! counted.
 
-use super::batch::Batch;
-use super::dictionary::jieba;
-use super::idf_table::{WORD_SEED, word_hash};
-use super::letter::is_letter;
-use super::ngrams::Tokens;
-use super::numbered::Lengths;
-use super::pipeline::{Inner, Scratch};
-use super::segment::{Cutter, Segment, Uncut};
-use super::sift::Sift;
-use super::{grams, segment};
+pub(super) mod alphabet;
+pub(super) mod batch;
+pub(super) mod grams;
+pub(super) mod ngrams;
+pub(super) mod numbered;
+pub(super) mod seen;
+pub(super) mod sift;
+
+use self::batch::Batch;
+use self::ngrams::Tokens;
+use self::numbered::Lengths;
+use self::sift::Sift;
 use crate::fingerprint::Fingerprint;
 use crate::sketch::{SketchKind, Weights, feature_hash};
+use crate::text::form::letter::is_letter;
+use crate::text::pipeline::{Inner, Scratch};
+use crate::text::rarity::idf_table::{WORD_SEED, word_hash};
+use crate::text::tokens::dictionary::jieba;
+use crate::text::tokens::segment;
+use crate::text::tokens::segment::{Cutter, Segment, Uncut};
 
 /// One feature of a text.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@
 )]
 
 use super::grams::Start;
-use super::letter::{is_dense, is_letter};
-use super::unicode::table;
+use crate::text::form::letter::{is_dense, is_letter};
+use crate::text::form::unicode::table;
 
 /// Number of characters not seen in this text yet.
 pub(super) const UNMET: u16 = 0;

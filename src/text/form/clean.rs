@@ -108,7 +108,7 @@ pub fn clean_post(text: &str) -> String {
 }
 
 /// Returns true if a normalised text has fewer characters than `short`.
-pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
+pub(in crate::text) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
     let short = short as usize;
     // A character has at most four bytes, so most texts need no counting.
     if text.len() >= short.saturating_mul(4) {
@@ -122,7 +122,7 @@ pub(super) fn is_short(text: &str, short: u32, clean: Clean) -> bool {
 
 /// The treatment of mentioned names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mentions {
+pub(in crate::text) enum Mentions {
     Dropped,
     /// Kept between two words, because there a name is part of the sentence.
     WithinSentences,
@@ -143,7 +143,7 @@ pub fn clean_page(text: &str) -> String {
 }
 
 /// Replaces `out` by the cleaned post.
-pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) {
+pub(in crate::text) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) {
     // Fast path: most posts have none of the characters that begin noise.
     if !text.bytes().any(|byte| matches!(byte, b'[' | b'@' | b'/')) && !text.contains("www.") {
         out.clear();
@@ -194,7 +194,7 @@ pub(super) fn clean_post_into(text: &str, mentions: Mentions, out: &mut String) 
 /// Replaces `out` by the text without URLs and mentions.
 ///
 /// Keeps text in brackets and after two slashes, which is a subject in most texts.
-pub(super) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String) {
+pub(in crate::text) fn clean_links_into(text: &str, mentions: Mentions, out: &mut String) {
     let mut fold = Folder::new(out);
     let mut rest = text;
     let mut before = None;
@@ -280,7 +280,7 @@ fn is_person(text: &str, before: Option<char>, len: usize) -> bool {
 }
 
 /// Replaces `out` by the cleaned page.
-pub(super) fn clean_page_into(text: &str, out: &mut String) {
+pub(in crate::text) fn clean_page_into(text: &str, out: &mut String) {
     let mut fold = Folder::new(out);
     for line in text.split('\n').filter(|line| !is_notice(line)) {
         if line.contains("://") || line.contains("www.") {

@@ -7,8 +7,8 @@
 //! Manku and Motwani, "Approximate frequency counts over data streams", VLDB 2002.
 
 use super::idf_table::{IdfTable, WordMap};
-use super::pipeline::Pipeline;
 use crate::sketch::IDF_SCALE;
+use crate::text::pipeline::Pipeline;
 
 /// A counter of documents per word, which builds an [`IdfTable`].
 ///
@@ -141,7 +141,7 @@ fn step(all: u64, documents: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::idf_table::word_hash;
+    use crate::text::rarity::idf_table::word_hash;
 
     #[test]
     fn steps_follow_the_share_of_documents() {

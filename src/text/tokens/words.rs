@@ -5,7 +5,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::letter::is_dense;
+use crate::text::form::letter::is_dense;
 
 /// The effect of an ASCII character on the word around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
 }
 
 /// Calls `emit` with every word of a text, in order; each dense character is one word.
-pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+pub(in crate::text) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     for_each_word(text, &mut |word| {
         if word.is_ascii() {
             return emit(word);
@@ -84,7 +84,7 @@ pub(super) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(&'t str))
 ///
 /// UAX #29 leaves these scripts to dictionaries (line breaking class SA) and splits their letters:
 /// Thai, Lao, Burmese, Khmer and related scripts.
-pub(super) fn is_part(word: &str) -> bool {
+pub(in crate::text) fn is_part(word: &str) -> bool {
     let first = word.chars().next().filter(|c| *c >= '\u{e00}');
     first.is_some_and(|c| {
         matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'

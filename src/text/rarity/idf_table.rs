@@ -43,11 +43,11 @@ impl Hasher for Spread {
 pub(super) type WordMap<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
 
 /// Seed of word hashes.
-pub(super) const WORD_SEED: u64 = 0;
+pub(in crate::text) const WORD_SEED: u64 = 0;
 
 /// Returns the hash of a word.
 #[inline]
-pub(super) fn word_hash(word: &str) -> u64 {
+pub(in crate::text) fn word_hash(word: &str) -> u64 {
     feature_hash(word.as_bytes(), WORD_SEED)
 }
 
@@ -103,7 +103,7 @@ impl IdfTable {
 
     /// Returns [`IdfTable::step`] of the word with this [hash](word_hash).
     #[inline]
-    pub(super) fn step_of(&self, hash: u64) -> u32 {
+    pub(in crate::text) fn step_of(&self, hash: u64) -> u32 {
         u32::from(self.steps.get(&hash).copied().unwrap_or(self.rarest))
     }
 

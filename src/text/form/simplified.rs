@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::segment::is_han;
+use crate::text::tokens::segment::is_han;
 
 /// The phrases that begin with one character and their replacements, longest first.
 type Replacements = Vec<(&'static str, &'static str)>;
 
 static TABLE: LazyLock<HashMap<char, Replacements>> = LazyLock::new(|| {
     let mut table: HashMap<char, Replacements> = HashMap::new();
-    let lines = include_str!("tables/simplified.tsv").lines();
+    let lines = include_str!("../tables/simplified.tsv").lines();
     for (from, to) in lines.filter_map(|line| line.split_once('\t')) {
         if let Some(first) = from.chars().next() {
             table.entry(first).or_default().push((from, to));
@@ -42,7 +42,7 @@ fn convert_into(mut han: &str, out: &mut String) {
 }
 
 /// Replaces `out` by the text in simplified characters.
-pub(super) fn simplify_into(text: &str, out: &mut String) {
+pub(in crate::text) fn simplify_into(text: &str, out: &mut String) {
     out.clear();
     out.reserve(text.len());
     let mut rest = text;
@@ -59,14 +59,14 @@ pub(super) fn simplify_into(text: &str, out: &mut String) {
 }
 
 /// Returns the text in simplified characters.
-pub(super) fn simplify(text: &str) -> String {
+pub(in crate::text) fn simplify(text: &str) -> String {
     let mut out = String::new();
     simplify_into(text, &mut out);
     out
 }
 
 /// Returns a digest of the tables, computed from their conversion of a fixed text.
-pub(super) fn digest() -> u32 {
+pub(in crate::text) fn digest() -> u32 {
     const PROBE: &str = "臺灣大學的圖書館藏有許多繁體字的書籍,乾燥乾坤,頭髮出發,後來皇后,一隻隻能,裏面公里,\
         著作走著,瞭解瞭望,併購並且,鐘錶手錶表面,麵粉面對,鬆開松樹,穀物山谷,儘管盡力,曆法歷史,\
         製造制度,複習恢復覆蓋,鬱金香,龍龜鳳蠶驢鑰體讓變襯衛藝蘇蘭蕭薩藍雞";
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn every_entry_of_the_table_is_read_once() {
-        let lines = include_str!("tables/simplified.tsv").lines().filter(|l| !l.starts_with('#'));
+        let lines =
+            include_str!("../tables/simplified.tsv").lines().filter(|l| !l.starts_with('#'));
         let keys: Vec<&str> = lines.map(|line| line.split_once('\t').unwrap().0).collect();
         assert!(keys.is_sorted_by(|a, b| a < b));
         assert_eq!(TABLE.values().flatten().count(), keys.len());

@@ -15,7 +15,7 @@ use crate::sketch::feature_hash;
 /// The author of a text knows the hashes of its features and could choose words that collide.
 /// Therefore the slot of a hash also depends on a random number of the process.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(in crate::text) struct Seen {
     /// Slots; their number is a power of two, at most three quarters are used, 0 is free.
     slots: Vec<u64>,
     len: usize,
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     /// Shrinks a set larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.slots.capacity() * size_of::<u64>() > bytes {
             *self = Self::default();
         }
@@ -96,7 +96,7 @@ fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
 
 /// The set of a text's short n-grams of small letters, digits and spaces, as a bitmap.
 #[derive(Debug, Default)]
-pub(super) struct Firsts {
+pub(in crate::text) struct Firsts {
     bits: Vec<u64>,
     /// Numbers of the distinct n-grams.
     numbers: Vec<u32>,
@@ -155,7 +155,7 @@ impl Firsts {
     }
 
     /// Shrinks lists larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.hashes.capacity() * size_of::<u64>() > bytes {
             (self.numbers, self.hashes) = (Vec::new(), Vec::new());
         }

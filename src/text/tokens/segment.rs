@@ -9,11 +9,11 @@ use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::dictionary;
-use super::letter::is_letter;
-use super::pipeline::release;
 use super::scripts;
 use super::words::for_each_word;
 use crate::error::{Error, Result};
+use crate::text::form::letter::is_letter;
+use crate::text::pipeline::release;
 
 /// The way to cut a text into tokens.
 ///
@@ -62,7 +62,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    pub(super) const NAMES: [(&str, Self); 7] = [
+    pub(in crate::text) const NAMES: [(&str, Self); 7] = [
         ("auto", Self::Auto),
         ("jieba", Self::Jieba),
         ("words", Self::Words),
@@ -72,22 +72,22 @@ impl Segment {
         ("raw", Self::Raw),
     ];
 
-    pub(super) fn needs_dictionary(self) -> bool {
+    pub(in crate::text) fn needs_dictionary(self) -> bool {
         matches!(self, Self::Auto | Self::Jieba)
     }
 
     /// Returns true if there is a version that cuts by word lists.
-    pub(super) fn has_lists(self) -> bool {
+    pub(in crate::text) fn has_lists(self) -> bool {
         matches!(self, Self::Auto | Self::Words)
     }
 
     /// Returns true if tokens are words, which a dictionary can hold.
-    pub(super) fn is_words(self) -> bool {
+    pub(in crate::text) fn is_words(self) -> bool {
         matches!(self, Self::Auto | Self::Jieba | Self::Words)
     }
 
     /// Returns the default n-gram length: one word, or three characters.
-    pub(super) fn default_ngram(self) -> u32 {
+    pub(in crate::text) fn default_ngram(self) -> u32 {
         if self.is_words() { 1 } else { 3 }
     }
 }
@@ -116,7 +116,7 @@ impl FromStr for Segment {
 
 /// One version of a segmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cutter {
+pub(in crate::text) enum Cutter {
     /// Chinese by jieba, everything else by Unicode words.
     Auto,
     /// As `Auto`, with word lists for Japanese and other scripts without spaces.
@@ -131,7 +131,7 @@ pub(super) enum Cutter {
 
 impl Cutter {
     /// Returns the version of a segmentation with or without word lists.
-    pub(super) fn of(segment: Segment, lists: bool) -> Self {
+    pub(in crate::text) fn of(segment: Segment, lists: bool) -> Self {
         match segment {
             Segment::Auto if lists => Self::Auto2,
             Segment::Auto => Self::Auto,
@@ -165,7 +165,7 @@ pub fn tokens(text: &str, segment: Segment) -> Vec<&str> {
 /// Calls `emit` with each token of a normalised text.
 ///
 /// `jieba` is called only if the text needs the dictionary, because loading it is slow.
-pub(super) fn for_each_token<'t, 'd>(
+pub(in crate::text) fn for_each_token<'t, 'd>(
     text: &'t str,
     cutter: Cutter,
     jieba: &impl Fn() -> &'d Jieba,
@@ -207,7 +207,7 @@ pub(super) fn mixed<'t, 'd, E: FnMut(&'t str)>(
 
 /// A normalised text that is to be cut.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Uncut<'t> {
+pub(in crate::text) enum Uncut<'t> {
     /// The text in its order.
     Whole(&'t str, Cutter),
     /// All runs of Chinese, concatenated, and all text between them, for [`Cutter::Auto`].
@@ -218,7 +218,7 @@ pub(super) enum Uncut<'t> {
 
 /// Buffers for the parts of a text.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(in crate::text) struct Parts {
     other: String,
     han: String,
 }
@@ -227,7 +227,7 @@ impl Parts {
     /// Separates Chinese from the rest of a text if that makes cutting cheaper.
     ///
     /// The tokens are the same, in another order.
-    pub(super) fn sort<'t>(&'t mut self, text: &'t str, cutter: Cutter) -> Uncut<'t> {
+    pub(in crate::text) fn sort<'t>(&'t mut self, text: &'t str, cutter: Cutter) -> Uncut<'t> {
         let sorted = match cutter {
             Cutter::Auto => true,
             Cutter::Auto2 => !scripts::may_occur(text),
@@ -258,7 +258,7 @@ impl Parts {
     }
 
     /// Shrinks buffers larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         release(&mut self.other, bytes);
         release(&mut self.han, bytes);
     }
@@ -267,7 +267,7 @@ impl Parts {
 impl<'t> Uncut<'t> {
     /// Calls `emit` with each token.
     #[inline]
-    pub(super) fn for_each<'d>(
+    pub(in crate::text) fn for_each<'d>(
         self,
         jieba: &impl Fn() -> &'d Jieba,
         emit: &mut impl FnMut(&'t str),
@@ -338,7 +338,7 @@ fn han_prefix(text: &str) -> usize {
 }
 
 /// Calls `emit` with each sentence of a text, by Unicode rules (UAX #29).
-pub(super) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+pub(in crate::text) fn for_each_sentence<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     text.split('\n').flat_map(str::unicode_sentences).for_each(emit);
 }
 
@@ -352,7 +352,7 @@ fn cut<'t>(jieba: &Jieba, text: &'t str, emit: &mut impl FnMut(&'t str)) {
 
 /// Returns true for a Chinese ideograph, extensions included.
 #[inline]
-pub(super) fn is_han(c: char) -> bool {
+pub(in crate::text) fn is_han(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
@@ -419,7 +419,7 @@ mod tests {
     fn tokens_have_a_letter_or_digit_and_no_white_space() {
         let all: String = (0..=0x0003_ffff).filter_map(char::from_u32).collect();
         for kind in KINDS {
-            for text in [all.as_str(), &super::super::normalise(&all)] {
+            for text in [all.as_str(), &crate::text::normalise(&all)] {
                 for token in tokens(text, kind) {
                     assert!(token.contains(char::is_alphanumeric), "{kind:?} {token:?}");
                     assert!(!token.contains(char::is_whitespace), "{kind:?} {token:?}");

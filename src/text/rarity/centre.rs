@@ -25,7 +25,7 @@ const NARROW: usize = 64;
 const BITS: usize = NARROW + 128;
 
 /// Returns an error if the sketch has no bit sums.
-pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
+pub(in crate::text) fn of_simhash(sketch: SketchKind) -> Result<()> {
     if sketch == SketchKind::SimHash {
         return Ok(());
     }
@@ -35,7 +35,7 @@ pub(super) fn of_simhash(sketch: SketchKind) -> Result<()> {
 
 /// The usual share of each fingerprint bit in a corpus.
 ///
-/// With a centre, a bit of a [`SketchKind::SimHash`](super::SketchKind::SimHash) fingerprint is 1
+/// With a centre, a bit of a [`SketchKind::SimHash`](crate::text::SketchKind::SimHash) fingerprint is 1
 /// if more than its usual share of a text's features sets it, instead of more than a half.
 /// [`Centre::learn`] learns the shares for fingerprints of 32, 64 and 128 bits.
 ///
@@ -65,12 +65,12 @@ pub struct Centre {
 impl Centre {
     /// Returns the centre that changes no fingerprint.
     #[cfg(test)]
-    pub(super) fn of_halves() -> Self {
+    pub(in crate::text) fn of_halves() -> Self {
         Self { offsets: Arc::new([0; BITS]) }
     }
 
     /// Returns the offsets for a width of fingerprints, least significant bit first.
-    pub(super) fn offsets<F: Fingerprint>(&self) -> &[i16] {
+    pub(in crate::text) fn offsets<F: Fingerprint>(&self) -> &[i16] {
         let (narrow, wide) = self.offsets.split_at(NARROW);
         // A narrower fingerprint is the low end of the 64-bit hash.
         if F::BITS > u64::BITS { wide } else { narrow }

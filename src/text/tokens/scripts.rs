@@ -6,10 +6,10 @@
 
 use jieba_rs::Jieba;
 
-use super::letter::is_letter;
 use super::segment::{is_han, mixed};
 use super::word_list::Language;
 use super::words::for_each_word;
+use crate::text::form::letter::is_letter;
 
 /// Returns false only if [`for_each_of_any`] cuts the text into Chinese and Unicode words alone.
 pub(super) fn may_occur(text: &str) -> bool {
@@ -174,10 +174,10 @@ fn language(c: char) -> Option<Language> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dictionary::jieba;
-    use super::super::segment::{Cutter, Parts, for_each_token};
-    use super::super::{Segment, normalise};
     use super::*;
+    use crate::text::tokens::dictionary::jieba;
+    use crate::text::tokens::segment::{Cutter, Parts, for_each_token};
+    use crate::text::{Segment, normalise};
 
     fn cut(cutter: Cutter, text: &str) -> Vec<&str> {
         let mut words = Vec::new();

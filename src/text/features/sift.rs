@@ -2,11 +2,11 @@
 #![expect(clippy::indexing_slicing, reason = "full lists are flushed at once")]
 
 use super::batch;
-use super::features::{Feature, Visit};
 use super::grams::Start;
 use super::seen::{Firsts, Seen};
-use super::weight_table::LoadedWeights;
+use super::{Feature, Visit};
 use crate::sketch::{Weights, feature_hash};
+use crate::text::rarity::weight_table::LoadedWeights;
 
 /// Hashes of one batch.
 pub(super) const BATCH: usize = 128;

@@ -6,9 +6,9 @@
 
 use std::sync::LazyLock;
 
-use super::dictionary;
 use super::idf_table::{WordMap, word_hash};
 use crate::sketch::IDF_SCALE;
+use crate::text::tokens::dictionary;
 
 /// Rarity of English stop words, in steps.
 const STOP_WORD: u32 = IDF_SCALE;
@@ -32,7 +32,7 @@ static TABLE: LazyLock<WordMap<u16>> = LazyLock::new(|| {
 
 /// Two-level cache of token rarities, kept from text to text.
 #[derive(Debug, Default)]
-pub(super) struct Rarities {
+pub(in crate::text) struct Rarities {
     /// Half a megabyte holds the words in daily use.
     near: Remembered<15>,
     /// Another megabyte, cheaper than looking up one word in five hundred in the table again.
@@ -45,7 +45,7 @@ impl Rarities {
     /// `hash` is its [`word_hash`](super::idf_table::word_hash). Tokens with equal hashes are one
     /// feature, so the cache does not distinguish them either.
     #[inline]
-    pub(super) fn idf(&mut self, token: &str, hash: u64) -> u32 {
+    pub(in crate::text) fn idf(&mut self, token: &str, hash: u64) -> u32 {
         match self.near.get(hash) {
             0 => self.recall(token, hash),
             idf => idf,
@@ -110,7 +110,7 @@ fn look_up(token: &str, hash: u64) -> u32 {
 }
 
 /// Returns a digest that changes when the table or its steps change.
-pub(super) fn digest() -> u32 {
+pub(in crate::text) fn digest() -> u32 {
     const PROBE: [&str; 16] = [
         "的",
         "你",

@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::normalise::normalise;
-use super::simplified::simplify;
 use crate::error::{Error, Result};
+use crate::text::form::normalise::normalise;
+use crate::text::form::simplified::simplify;
 
 /// Languages of the built-in list.
 const LANGUAGES: [&str; 2] = ["zh", "en"];
@@ -19,7 +19,7 @@ const LANGUAGES: [&str; 2] = ["zh", "en"];
 static BUILTIN: OnceLock<Arc<str>> = OnceLock::new();
 
 /// A set of words.
-pub(super) type WordSet = HashSet<Box<str>, BuildHasherDefault<Xxh3>>;
+pub(in crate::text) type WordSet = HashSet<Box<str>, BuildHasherDefault<Xxh3>>;
 
 /// Words that are not features: none, the built-in list, or the caller's.
 ///
@@ -36,10 +36,10 @@ pub(super) type WordSet = HashSet<Box<str>, BuildHasherDefault<Xxh3>>;
 /// # Ok::<(), hamdex::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StopWords(pub(super) Kind);
+pub struct StopWords(pub(in crate::text) Kind);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Kind {
+pub(in crate::text) enum Kind {
     #[default]
     None,
     Builtin,
@@ -109,7 +109,7 @@ impl StopWords {
     }
 
     /// Restores a list from the text that [`StopWords::own`] returned.
-    pub(super) fn stored(text: &str) -> Self {
+    pub(in crate::text) fn stored(text: &str) -> Self {
         Self(Kind::Own(text.into()))
     }
 
@@ -123,12 +123,12 @@ impl StopWords {
     }
 
     /// Returns a digest of the words.
-    pub(super) fn digest(&self) -> u32 {
+    pub(in crate::text) fn digest(&self) -> u32 {
         crc32fast::hash(self.lines().as_bytes())
     }
 
     /// Returns the words in the form that texts have.
-    pub(super) fn set(&self, simplified: bool) -> WordSet {
+    pub(in crate::text) fn set(&self, simplified: bool) -> WordSet {
         let word = |word: &str| if simplified { simplify(word) } else { word.to_owned() };
         self.lines().lines().map(|line| word(line).into_boxed_str()).collect()
     }
@@ -153,8 +153,8 @@ fn joined(words: &BTreeSet<String>) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refused;
     use super::*;
+    use crate::text::refused;
 
     #[test]
     fn both_languages_are_built_in() {

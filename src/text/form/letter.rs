@@ -4,11 +4,11 @@
 use super::unicode::table;
 
 /// Bytes of the longest character.
-pub(super) const WIDEST: usize = 4;
+pub(in crate::text) const WIDEST: usize = 4;
 
 /// Returns the four bytes at an offset, with zeros after the end of the text.
 #[inline]
-pub(super) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
+pub(in crate::text) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
     let rest = &source[at..];
     rest.first_chunk().copied().unwrap_or_else(|| {
         let mut four = [0; WIDEST];
@@ -19,7 +19,7 @@ pub(super) fn four(source: &[u8], at: usize) -> [u8; WIDEST] {
 
 /// Returns the first code point of valid UTF-8 and its length in bytes.
 #[inline]
-pub(super) fn decode([a, b, c, d]: [u8; WIDEST]) -> (usize, usize) {
+pub(in crate::text) fn decode([a, b, c, d]: [u8; WIDEST]) -> (usize, usize) {
     let tail = |byte: u8| usize::from(byte & 0x3f);
     match a {
         ..0x80 => (a.into(), 1),
@@ -31,7 +31,7 @@ pub(super) fn decode([a, b, c, d]: [u8; WIDEST]) -> (usize, usize) {
 
 /// Returns true for a letter or a digit of any script.
 #[inline]
-pub(super) fn is_letter(c: char) -> bool {
+pub(in crate::text) fn is_letter(c: char) -> bool {
     match c {
         '\0'..='\u{7f}' => c.is_ascii_alphanumeric(),
         '\u{4e00}'..='\u{9fff}' => true,
@@ -66,8 +66,8 @@ pub(crate) fn letters(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unicode::is_white;
     use super::*;
+    use crate::text::form::unicode::is_white;
 
     #[test]
     fn letters_are_those_of_unicode() {

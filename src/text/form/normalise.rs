@@ -33,7 +33,7 @@ pub fn normalise(text: &str) -> String {
 }
 
 /// Replaces `out` by the normal form of `text`.
-pub(super) fn normalise_into(text: &str, out: &mut String) {
+pub(in crate::text) fn normalise_into(text: &str, out: &mut String) {
     let fold = Folder::new(out);
     fold.out.reserve(text.len());
     let mut writer = Writer { fold, last: 0 };

@@ -13,18 +13,18 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-const SOURCE: &str = include_str!("tables/casefold-1.tsv");
+const SOURCE: &str = include_str!("../tables/casefold-1.tsv");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(SOURCE));
 
 /// Returns the digest of the table, as in descriptors.
-pub(super) fn digest() -> u64 {
+pub(in crate::text) fn digest() -> u64 {
     static DIGEST: LazyLock<u64> = LazyLock::new(|| xxh3_64(SOURCE.as_bytes()));
     *DIGEST
 }
 
 /// Returns the table.
-pub(super) fn table() -> &'static Table {
+pub(in crate::text) fn table() -> &'static Table {
     &TABLE
 }
 
@@ -37,7 +37,7 @@ pub(super) fn is_white(c: char) -> bool {
 
 /// Properties of a character, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Class(u8);
+pub(in crate::text) struct Class(u8);
 
 impl Class {
     const ALPHABETIC: u8 = 1;
@@ -65,7 +65,7 @@ impl Class {
 
     /// Returns true for a combining mark.
     #[inline]
-    pub(super) fn is_mark(self) -> bool {
+    pub(in crate::text) fn is_mark(self) -> bool {
         self.0 & Self::MARK != 0
     }
 }
@@ -194,7 +194,7 @@ const FIELDS: &str = "the tests parse every line of the table in the crate";
 
 /// The pinned table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(in crate::text) struct Table {
     classes: Stages<Class>,
     forms: Stages<Form>,
     sequences: Vec<Vec<char>>,
@@ -306,7 +306,7 @@ impl Table {
 
     /// Returns the properties of a character.
     #[inline]
-    pub(super) fn class(&self, c: char) -> Class {
+    pub(in crate::text) fn class(&self, c: char) -> Class {
         self.classes.get(c as usize)
     }
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, LazyLock};
 
 use jieba_rs::Jieba;
 
-use super::normalise::normalise;
-use super::simplified::simplify;
 use crate::error::{Error, Result};
+use crate::text::form::normalise::normalise;
+use crate::text::form::simplified::simplify;
 
 static JIEBA: LazyLock<Jieba> = LazyLock::new(|| {
     let mut jieba = Jieba::empty();
@@ -23,14 +23,14 @@ static JIEBA: LazyLock<Jieba> = LazyLock::new(|| {
 });
 
 /// Unpacks the lines of `tables/jieba.zst`.
-pub(super) fn unpacked() -> String {
-    let bytes = zstd::decode_all(include_bytes!("tables/jieba.zst").as_slice())
+pub(in crate::text) fn unpacked() -> String {
+    let bytes = zstd::decode_all(include_bytes!("../tables/jieba.zst").as_slice())
         .expect("the table was packed by zstd");
     String::from_utf8(bytes).expect("the table is text")
 }
 
 /// Returns words with their frequencies, and their rarities if these differ from the median.
-pub(super) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<u16>)> {
+pub(in crate::text) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<u16>)> {
     table.lines().filter_map(|line| {
         let mut fields = line.split(' ');
         let (word, frequency) = (fields.next()?, fields.next()?.parse().ok()?);
@@ -39,7 +39,7 @@ pub(super) fn entries(table: &str) -> impl Iterator<Item = (&str, usize, Option<
 }
 
 /// Returns the shared dictionary; the first call loads it.
-pub(super) fn jieba() -> &'static Jieba {
+pub(in crate::text) fn jieba() -> &'static Jieba {
     &JIEBA
 }
 
@@ -48,7 +48,7 @@ pub(super) fn jieba() -> &'static Jieba {
 /// One word a line, in jieba's format: `word [frequency [tag]]`. Without a frequency, a word gets
 /// the lowest one that keeps it whole. A word with frequency 0 is never cut as a word. Words are
 /// normalised as texts are. A word that mixes Chinese with other letters is found only with
-/// [`Segment::Jieba`](super::Segment::Jieba).
+/// [`Segment::Jieba`](crate::text::Segment::Jieba).
 ///
 /// ```
 /// use hamdex::text::{Dictionary, Pipeline};
@@ -93,12 +93,12 @@ impl Dictionary {
     }
 
     /// Restores a dictionary from the text that [`Dictionary::as_str`] returned.
-    pub(super) fn stored(text: &str) -> Self {
+    pub(in crate::text) fn stored(text: &str) -> Self {
         Self(text.into())
     }
 
     /// Returns the shared dictionary with these words added, in their order.
-    pub(super) fn load(&self, simplified: bool) -> Jieba {
+    pub(in crate::text) fn load(&self, simplified: bool) -> Jieba {
         let mut jieba = jieba().clone();
         for entry in self.0.lines().filter_map(|line| Entry::parse(line).ok().flatten()) {
             let word = if simplified { simplify(&entry.word) } else { entry.word };
@@ -180,7 +180,7 @@ const PROBE: &str = "小明硕士毕业于中国科学院计算所后在日本�
 ///
 /// It covers behaviour, the cut of a fixed text and the frequencies of its words, because the
 /// segmenter does not expose its words.
-pub(super) fn digest() -> u32 {
+pub(in crate::text) fn digest() -> u32 {
     let jieba = jieba();
     let mut crc = crc32fast::Hasher::new();
     for hmm in [false, true] {
@@ -196,8 +196,8 @@ pub(super) fn digest() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refused;
     use super::*;
+    use crate::text::refused;
 
     fn cut(dictionary: &str, text: &str) -> Vec<String> {
         let jieba = Dictionary::parse(dictionary).unwrap().load(false);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::ngrams::SEPARATOR;
-use super::normalise::normalise;
-use super::simplified::simplify;
 use crate::error::{Error, Result};
+use crate::text::features::ngrams::SEPARATOR;
+use crate::text::form::normalise::normalise;
+use crate::text::form::simplified::simplify;
 
 /// The name of all words that the table does not list.
 const OTHERS: &str = "*";
@@ -83,12 +83,12 @@ impl WeightTable {
     }
 
     /// Restores a table from the text that [`WeightTable::as_str`] returned.
-    pub(super) fn stored(text: &str) -> Self {
+    pub(in crate::text) fn stored(text: &str) -> Self {
         Self(text.into())
     }
 
     /// Builds the look-up tables, with words in the form that texts have.
-    pub(super) fn load(&self, simplified: bool) -> LoadedWeights {
+    pub(in crate::text) fn load(&self, simplified: bool) -> LoadedWeights {
         let mut loaded =
             LoadedWeights { words: HashMap::default(), features: HashMap::default(), other: OTHER };
         for (word, weight) in self.0.lines().filter_map(|line| entry(line).ok()) {
@@ -127,7 +127,7 @@ fn entry(line: &str) -> Result<(String, u32), String> {
 
 /// A weight table as hash maps.
 #[derive(Debug)]
-pub(super) struct LoadedWeights {
+pub(in crate::text) struct LoadedWeights {
     words: HashMap<Box<[u8]>, u32, BuildHasherDefault<Xxh3>>,
     /// The listed features of several words.
     features: HashMap<Box<[u8]>, u32, BuildHasherDefault<Xxh3>>,
@@ -137,21 +137,21 @@ pub(super) struct LoadedWeights {
 impl LoadedWeights {
     /// Returns the weight of a word.
     #[inline]
-    pub(super) fn word(&self, word: &str) -> u32 {
+    pub(in crate::text) fn word(&self, word: &str) -> u32 {
         self.words.get(word.as_bytes()).copied().unwrap_or(self.other)
     }
 
     /// Returns the weight of a feature of several words if the table lists it.
     #[inline]
-    pub(super) fn feature(&self, feature: &[u8]) -> Option<u32> {
+    pub(in crate::text) fn feature(&self, feature: &[u8]) -> Option<u32> {
         if self.features.is_empty() { None } else { self.features.get(feature).copied() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::refused;
     use super::*;
+    use crate::text::refused;
 
     #[test]
     fn features_weigh_what_the_table_says() {

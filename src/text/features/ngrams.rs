@@ -4,11 +4,11 @@
 #![expect(clippy::indexing_slicing, reason = "callers count the tokens")]
 
 /// Separates the words of an n-gram; no token contains a control character.
-pub(super) const SEPARATOR: char = '\u{1f}';
+pub(in crate::text) const SEPARATOR: char = '\u{1f}';
 
 /// The tokens of one text, concatenated.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
+pub(in crate::text) struct Tokens {
     bytes: Vec<u8>,
     /// Offsets of the tokens, each followed by its separator, and of the end.
     starts: Vec<usize>,
@@ -70,7 +70,7 @@ impl Tokens {
     }
 
     /// Shrinks buffers larger than `bytes`.
-    pub(super) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.bytes.capacity() > bytes || self.starts.capacity() * size_of::<usize>() > bytes {
             *self = Self::default();
         }
