@@ -4,15 +4,16 @@ use std::io::BufRead;
 
 use hamdex::{Fingerprint, Pipeline, PipelineOptions};
 
-use super::chunk::Text;
-use super::evidence::Wanted;
-use super::fields::{Fields, Names};
-use super::make::{Maker, row_label};
-use super::row;
-use super::seen::Seeds;
-use super::warc::Records;
-use super::{delimited, open};
-use crate::key::{MAX_KEY, Name};
+use crate::documents::evidence::Wanted;
+use crate::documents::key::{MAX_KEY, Name};
+use crate::documents::make::{Maker, row_label};
+use crate::documents::seen::Seeds;
+use crate::formats::chunk::Text;
+use crate::formats::delimited;
+use crate::formats::fields::{Fields, Names};
+use crate::formats::row;
+use crate::formats::warc::Records;
+use crate::sources::open;
 
 /// Makes a document of a row, or documents of a table or a crawl: the first byte chooses which,
 /// fields and width, the rest is the line or file.

@@ -10,10 +10,10 @@ use hamdex::dedup::{
 };
 use hamdex::{Fingerprint, Index, Progress};
 
-use crate::failure::{Failure, Result};
-use crate::ordinals::Ordinals;
-use crate::read::{Blank, Document, Sink};
-use crate::size::Count;
+use crate::documents::ordinals::Ordinals;
+use crate::documents::read::{Blank, Document, Sink};
+use crate::face::failure::{Failure, Result};
+use crate::face::size::Count;
 
 /// Which document of a group is kept; among equals the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,63 +12,36 @@
 // A `Failure` names what failed and what to do, so that a list at each function would repeat it.
 #![allow(clippy::missing_errors_doc)]
 
-mod chunk;
-pub mod columnar;
-mod delimited;
-mod detect;
-pub mod evidence;
-mod exported;
-pub mod failure;
-mod fields;
-mod flow;
+mod documents;
+mod face;
+mod formats;
 #[cfg(any(test, feature = "coverage"))]
 mod fuzzing;
-mod gate;
-pub mod host;
-mod inputs;
 pub mod job;
-mod json;
-pub mod key;
-mod kind;
-mod lines;
-mod look;
-mod make;
-mod open;
-mod ordinals;
-pub mod output;
-mod read;
-mod reject;
-mod remedy;
-mod row;
-mod sample;
-mod seen;
 pub mod settings;
-pub mod size;
-mod source;
-pub mod tables;
-pub mod temporary;
-pub mod visible;
-mod walk;
-mod warc;
+mod sources;
 
-pub use chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk};
-pub use detect::Format;
-pub use evidence::{Proofs, Wanted};
-pub use exported::Export;
-pub use fields::{Fields, Names, TEXT_FIELDS};
-pub use flow::for_each_made;
-pub use inputs::{Draw, Inputs, Origins, files_from};
-pub use kind::Kind;
-pub use look::Bring;
-pub use make::{json_string, row_label, row_text, says_html, takes_html};
-pub use open::{Compression, without_compression};
-pub use read::{Bad, Blank, Document, Ids, Reading, Sink, Totals};
-pub use reject::{MaxBad, Place, Policy, Reason, Rejects};
-pub use row::text_parts;
-pub use source::{Options, Source};
-pub use tables::{learn, readable_twice};
-pub use walk::{Reading as Walking, is_index};
-pub use warc::WarcId;
+pub use documents::evidence::{Proofs, Wanted};
+pub use documents::make::{json_string, row_label, row_text, says_html, takes_html};
+pub use documents::read::{Bad, Blank, Document, Ids, Reading, Sink, Totals};
+pub use documents::reject::{MaxBad, Place, Policy, Reason, Rejects};
+pub use documents::tables::{learn, readable_twice};
+pub use documents::{evidence, key, tables};
+pub use face::{failure, host, output, size, temporary, visible};
+pub use formats::chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk};
+pub use formats::columnar;
+pub use formats::fields::{Fields, Names, TEXT_FIELDS};
+pub use formats::flow::for_each_made;
+pub use formats::row::text_parts;
+pub use formats::warc::WarcId;
+pub use sources::detect::Format;
+pub use sources::exported::Export;
+pub use sources::inputs::{Draw, Inputs, Origins, files_from};
+pub use sources::kind::Kind;
+pub use sources::look::Bring;
+pub use sources::open::{Compression, without_compression};
+pub use sources::source::{Options, Source};
+pub use sources::walk::{Reading as Walking, is_index};
 
 /// Feeds the reader of rows with the inputs of a fuzzer.
 #[cfg(feature = "coverage")]

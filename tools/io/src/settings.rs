@@ -6,10 +6,10 @@ use hamdex::inspect::Header;
 use hamdex::text::{Pipeline, Secret};
 use hamdex::verify::{Evidence, Verification};
 
-use super::exported::Export;
-use super::inputs::Inputs;
-use super::look::Bring;
-use crate::failure::{Failure, Result};
+use crate::face::failure::{Failure, Result};
+use crate::sources::exported::Export;
+use crate::sources::inputs::Inputs;
+use crate::sources::look::Bring;
 
 /// Default distance.
 pub const DISTANCE: u32 = 3;

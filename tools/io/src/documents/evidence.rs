@@ -1,0 +1,170 @@
+//! Evidence: what verifications compare of a document, made with its fingerprint and kept by position.
+
+use std::num::NonZeroU8;
+use std::path::Path;
+
+use hamdex::Fingerprint;
+use hamdex::text::{Pipeline, Sketch};
+use hamdex::verify::{
+    BOILERPLATE_DOCUMENTS, Evidence, EvidenceFile, EvidenceWriter, FeatureSet, PhraseSet,
+    Verification,
+};
+
+use crate::face::failure::Result;
+
+/// Kinds of evidence to make.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // kinds of which any may be wanted
+pub struct Wanted {
+    pub features: bool,
+    pub text: bool,
+    pub phrases: bool,
+    /// The text as it came, instead of the cleaned one.
+    pub source: bool,
+    /// Documents from which a line is boilerplate to the check.
+    pub boilerplate: Option<NonZeroU8>,
+}
+
+impl Wanted {
+    pub const NOTHING: Self =
+        Self { features: false, text: false, phrases: false, source: false, boilerplate: None };
+    pub const FEATURES: Self = Self { features: true, ..Self::NOTHING };
+    pub const ALL: Self =
+        Self { text: true, boilerplate: Some(BOILERPLATE_DOCUMENTS), ..Self::FEATURES };
+    pub const SOURCE: Self = Self { source: true, ..Self::NOTHING };
+
+    /// Returns what a verification needs from every document.
+    pub fn by(verification: Verification) -> Self {
+        let needs = |evidence| verification.needs() == evidence;
+        Self {
+            features: needs(Evidence::Features),
+            text: needs(Evidence::Text),
+            phrases: needs(Evidence::Phrases),
+            source: false,
+            boilerplate: verification.boilerplate(),
+        }
+    }
+}
+
+/// Evidence of one document; empty if no evidence is wanted or there is no text.
+#[derive(Debug, Default)]
+pub struct Proofs {
+    /// An encoded feature set.
+    pub features: Vec<u8>,
+    /// The cleaned text.
+    pub text: Vec<u8>,
+    /// An encoded set of phrases.
+    pub phrases: Vec<u8>,
+}
+
+impl Proofs {
+    /// Returns the bytes of all kinds.
+    pub(crate) fn len(&self) -> usize {
+        self.features.len() + self.text.len() + self.phrases.len()
+    }
+
+    /// Returns the kind of evidence that the verification needs.
+    pub fn evidence(&self) -> &[u8] {
+        let kinds = [&self.features, &self.text, &self.phrases];
+        kinds.into_iter().find(|kind| !kind.is_empty()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Fingerprints a text and extracts the requested evidence; `None` without features.
+    pub fn with_sketch<F: Fingerprint>(
+        wanted: Wanted,
+        pipeline: &Pipeline,
+        text: &str,
+    ) -> Option<(Sketch<F>, Self)> {
+        let mut proofs = Self::default();
+        let sketch = if wanted.text {
+            let (sketch, cleaned) = pipeline.fingerprint_and_cleaned(text);
+            proofs.text = cleaned.into_bytes();
+            sketch?
+        } else {
+            pipeline.fingerprint(text)?
+        };
+        if wanted.features {
+            proofs.features = FeatureSet::of_text(pipeline, text).encode();
+        }
+        if wanted.phrases {
+            proofs.phrases = PhraseSet::of_text(pipeline, text).encode();
+        }
+        if wanted.source {
+            proofs.text = text.as_bytes().to_vec();
+        }
+        Some((sketch, proofs))
+    }
+}
+
+/// Collects the kinds of evidence that are wanted.
+#[derive(Debug)]
+pub struct Keeper {
+    features: Option<EvidenceWriter>,
+    texts: Option<EvidenceWriter>,
+    phrases: Option<EvidenceWriter>,
+    kept: Kept,
+}
+
+/// Evidence of all documents, by kind.
+#[derive(Debug, Default)]
+pub struct Kept {
+    pub features: Option<EvidenceFile>,
+    pub texts: Option<EvidenceFile>,
+    pub phrases: Option<EvidenceFile>,
+    /// Documents that brought a fingerprint and no text.
+    pub without: u64,
+}
+
+impl Keeper {
+    /// Creates a keeper; each kind may take `memory` bytes.
+    pub fn new(wanted: Wanted, directory: Option<&Path>, memory: usize) -> Result<Self> {
+        let writer = |kind, wanted: bool| {
+            let writer = wanted.then(|| EvidenceWriter::new(kind, directory)).transpose();
+            writer.map(|writer| writer.map(|writer| writer.memory(memory)))
+        };
+        let texts = writer(Evidence::Text, wanted.text)?;
+        Ok(Self {
+            features: writer(Evidence::Features, wanted.features)?,
+            texts: texts.map(|texts| texts.boilerplate(wanted.boilerplate)),
+            phrases: writer(Evidence::Phrases, wanted.phrases)?,
+            kept: Kept::default(),
+        })
+    }
+
+    /// Appends the next document's evidence.
+    pub fn push(&mut self, proofs: &Proofs) -> Result<()> {
+        let mut kept = false;
+        for (writer, proof) in [
+            (&mut self.features, &proofs.features),
+            (&mut self.texts, &proofs.text),
+            (&mut self.phrases, &proofs.phrases),
+        ] {
+            let Some(writer) = writer else { continue };
+            writer.push(proof)?;
+            kept = true;
+        }
+        self.kept.without += u64::from(kept && proofs.evidence().is_empty());
+        Ok(())
+    }
+
+    pub fn finish(self) -> Result<Kept> {
+        Ok(Kept {
+            features: self.features.map(EvidenceWriter::finish).transpose()?,
+            texts: self.texts.map(EvidenceWriter::finish).transpose()?,
+            phrases: self.phrases.map(EvidenceWriter::finish).transpose()?,
+            ..self.kept
+        })
+    }
+}
+
+impl Kept {
+    /// Returns the evidence that a verification compares; `None` if it compares nothing.
+    pub fn of(&self, verification: Verification) -> Option<&EvidenceFile> {
+        match verification.needs() {
+            Evidence::Features => self.features.as_ref(),
+            Evidence::Text => self.texts.as_ref(),
+            Evidence::Phrases => self.phrases.as_ref(),
+            Evidence::Nothing | _ => None,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Documents: a row becomes a key, a fingerprint and evidence, or is rejected by a reason.
+
+pub mod evidence;
+pub mod key;
+pub(crate) mod make;
+pub(crate) mod ordinals;
+pub(crate) mod read;
+pub(crate) mod reject;
+pub(crate) mod seen;
+pub mod tables;

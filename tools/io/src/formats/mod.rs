@@ -1,0 +1,12 @@
+//! Formats: the bytes of a source become rows, in batches and in order.
+
+pub(crate) mod chunk;
+pub mod columnar;
+pub(crate) mod delimited;
+pub(crate) mod fields;
+pub(crate) mod flow;
+pub(crate) mod gate;
+pub(crate) mod json;
+pub(crate) mod lines;
+pub(crate) mod row;
+pub(crate) mod warc;

@@ -1,0 +1,241 @@
+//! The first rows of a source: their fields, and whether they have texts or fingerprints.
+//!
+//! The first thousand rows decide what a source holds, never one row.
+
+use std::io::{BufRead, Read};
+
+use super::exported::{self, Export};
+use super::open::{Meter, Reader};
+use crate::face::failure::{Failure, Result};
+use crate::formats::chunk::MAX_ROW;
+use crate::formats::columnar::Columnar;
+use crate::formats::fields::{FINGERPRINT, Fields, Names, TEXT_FIELDS};
+use crate::formats::row::{self, Missing, Row};
+
+/// Rows to inspect.
+const ROWS: usize = 1000;
+
+/// Bytes to inspect, unless the first row is longer.
+const BYTES: usize = 4 << 20;
+
+/// Fields that a message names.
+const SHOWN: usize = 20;
+
+/// Whether rows have texts or fingerprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bring {
+    /// There are no rows, or none that can be read.
+    Nothing,
+    Fingerprints,
+    /// Texts, some of them at least.
+    Texts,
+}
+
+/// The first lines of a source.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Head {
+    /// Reads lines that are not blank, up to a thousand; of a `live` source the first ones until
+    /// one has a text or a fingerprint.
+    pub(crate) fn read(reader: &mut Reader, live: Option<&Names>) -> std::io::Result<Self> {
+        let mut head = Self::default();
+        let mut rows = 0;
+        while rows < ROWS && (rows == 0 || head.bytes.len() < BYTES) {
+            let start = head.bytes.len();
+            let read = reader.by_ref().take(MAX_ROW).read_until(b'\n', &mut head.bytes)?;
+            let line = head.bytes.get(start..).unwrap_or_default();
+            if read == 0 || (read as u64 == MAX_ROW && !line.ends_with(b"\n")) {
+                break;
+            }
+            let blank = line.trim_ascii().is_empty();
+            rows += usize::from(!blank);
+            if let Some(names) = live
+                && !blank
+                && decides(line, names)
+            {
+                break;
+            }
+        }
+        Ok(head)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let lines = self.bytes.split(|&byte| byte == b'\n');
+        lines.filter(|line| !line.trim_ascii().is_empty() && !exported::is_header(line))
+    }
+
+    /// Returns the header of an exported index, if the first line is one.
+    pub(crate) fn export(&self, name: &str) -> Result<Option<Export>> {
+        let first = self.bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        exported::is_header(first).then(|| Export::parse(name, first)).transpose()
+    }
+
+    /// Returns the fields of the rows, in the order of appearance.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for line in self.lines() {
+            row::names(line, &mut names);
+        }
+        names
+    }
+
+    /// Returns whether the rows have texts or fingerprints.
+    pub(crate) fn bring(&self, fields: &Fields) -> Bring {
+        let mut found = Found::default();
+        for row in self.lines().filter_map(|line| row::parse(fields, line).ok()) {
+            if found.note(&row) {
+                break;
+            }
+        }
+        found.bring()
+    }
+
+    /// Returns whether a row has the field, null or not, as [`choose`] asks.
+    pub(crate) fn has(&self, names: &Names, text: &str) -> bool {
+        let fields = Fields::of(names, text);
+        let rows = self.lines().filter_map(|line| row::parse(&fields, line).ok());
+        rows.into_iter().any(|row| row.text.is_some() || row.missing != Missing::Absent)
+    }
+
+    /// Returns whether a row has an id.
+    pub(crate) fn has_id(&self, fields: &Fields) -> bool {
+        self.lines().any(|line| row::parse(fields, line).is_ok_and(|row| row.id.is_some()))
+    }
+}
+
+/// What the first rows have.
+#[derive(Debug, Default)]
+struct Found {
+    texts: bool,
+    fingerprints: bool,
+    nulls: bool,
+}
+
+impl Found {
+    /// Takes a row; true once no other row matters.
+    fn note(&mut self, row: &Row<'_>) -> bool {
+        self.texts |= row.text.is_some();
+        self.fingerprints |= row.fingerprint.is_some();
+        self.nulls |= row.missing != Missing::Absent;
+        self.texts
+    }
+
+    fn bring(&self) -> Bring {
+        match self {
+            Self { texts: true, .. } => Bring::Texts,
+            Self { fingerprints: true, .. } => Bring::Fingerprints,
+            // Later rows may have what these ones lack.
+            Self { nulls: true, .. } => Bring::Texts,
+            Self { .. } => Bring::Nothing,
+        }
+    }
+}
+
+/// Returns whether the first rows of a columnar file have texts or fingerprints.
+pub(crate) fn bring_of(name: &str, columnar: &Columnar, fields: &Fields) -> Result<Bring> {
+    let (mut found, mut rows, mut bytes) = (Found::default(), 0, 0);
+    for batch in columnar.batches_of(false, None, &Meter::default())? {
+        let batch = batch.map_err(|e| Failure::io(name, e))?;
+        batch.each(fields, |_, row| row.is_ok_and(|row| found.note(&row)))?;
+        (rows, bytes) = (rows + batch.rows(), bytes + batch.bytes());
+        if found.texts || rows >= ROWS as u64 || bytes >= BYTES {
+            break;
+        }
+    }
+    Ok(found.bring())
+}
+
+/// Returns true if one row of a live source decides what its rows have.
+fn decides(line: &[u8], names: &Names) -> bool {
+    let mut found = Vec::new();
+    if !row::names(line, &mut found) {
+        return false;
+    }
+    let text = names.text.as_deref().or_else(|| known(&found));
+    let fields = Fields::of(names, text.unwrap_or(TEXT_FIELDS[0]));
+    row::parse(&fields, line).is_ok_and(|row| row.text.is_some() || row.fingerprint.is_some())
+}
+
+/// Returns the default field of the text.
+fn known(names: &[String]) -> Option<&'static str> {
+    TEXT_FIELDS.into_iter().find(|field| names.iter().any(|name| name == field))
+}
+
+/// Chooses the text field of a source; refuses rows that have neither text nor fingerprint.
+///
+/// `has` finds a field by the name that the user gave.
+pub(crate) fn choose(
+    source: &str,
+    names: &Names,
+    found: &[String],
+    has: impl Fn(&str) -> bool,
+) -> Result<Fields> {
+    if let Some(text) = &names.text {
+        if found.is_empty() || has(text) || found.iter().any(|name| name == FINGERPRINT) {
+            return Ok(Fields::of(names, text));
+        }
+        return Err(no_text(source, text, found));
+    }
+    match known(found) {
+        Some(text) => Ok(Fields::of(names, text)),
+        None if found.is_empty() || found.iter().any(|name| name == FINGERPRINT) => {
+            Ok(Fields::of(names, TEXT_FIELDS[0]))
+        }
+        None => Err(no_text(source, TEXT_FIELDS[0], found)),
+    }
+}
+
+fn no_text(source: &str, text: &str, found: &[String]) -> Failure {
+    let mut fields: Vec<&str> = found.iter().map(String::as_str).take(SHOWN).collect();
+    if found.len() > SHOWN {
+        fields.push("...");
+    }
+    Failure::NoTextField {
+        path: source.to_owned(),
+        text: text.to_owned(),
+        fields: fields.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(content: &str) -> Head {
+        Head { bytes: content.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn rows_say_what_they_bring_together() {
+        let fields = Fields::default();
+        let bring = |content: &str| head(content).bring(&fields);
+        assert_eq!(bring("{\"text\":null}\n{\"text\":\"a\"}\n"), Bring::Texts);
+        assert_eq!(bring("{\"text\":null}\n{\"fingerprint\":\"00\"}\n"), Bring::Fingerprints);
+        assert_eq!(bring("{\"fingerprint\":\"00\"}\n{\"text\":\"\"}\n"), Bring::Texts);
+        assert_eq!(bring("{\"text\":null}\nnonsense\n"), Bring::Texts);
+        assert_eq!(bring("{\"id\":1}\nnonsense\n"), Bring::Nothing);
+    }
+
+    #[test]
+    fn the_text_field_is_the_first_known_one_or_what_the_user_names() {
+        let names = Names::default();
+        let found = |content: &str| head(content).names();
+        let chosen = |names: &Names, content: &str| {
+            let head = head(content);
+            choose("a.jsonl", names, &head.names(), |text| head.has(names, text))
+                .map(|fields| fields.text())
+        };
+        assert_eq!(found("{\"b\":1}\n{\"a\":{},\"b\":2}\n"), ["b", "a"]);
+        assert_eq!(chosen(&names, "{\"body\":1,\"content\":null}\n").unwrap(), "content");
+        assert_eq!(chosen(&names, "").unwrap(), "text");
+        assert_eq!(chosen(&names, "{\"fingerprint\":\"00\"}").unwrap(), "text");
+        let error = chosen(&names, "{\"id\":1,\"title\":\"t\"}").unwrap_err();
+        assert!(error.to_string().contains("(fields: id, title)"), "{error}");
+        let nested = Names { text: Some("a.b".to_owned()), ..Names::default() };
+        assert_eq!(chosen(&nested, "{\"x\":1}\n{\"a\":{\"b\":null}}").unwrap(), "a.b");
+        assert!(chosen(&nested, "{\"a\":{},\"text\":\"t\"}").is_err());
+    }
+}
