@@ -204,6 +204,19 @@ fn every_unsafe_is_listed_and_justified() {
     assert_eq!(found, listed);
 }
 
+/// Files side by side are read together, so a folder with more of them has rooms inside.
+#[test]
+fn a_folder_of_the_library_has_at_most_seventeen_source_files() {
+    let mut files: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for (path, _) in sources(&["src", "tools/io/src"]) {
+        *files.entry(path.parent().unwrap().to_path_buf()).or_default() += 1;
+    }
+    assert!(files.len() > 20, "found only {} folders", files.len());
+    for (folder, count) in files {
+        assert!(count <= 17, "{} has {count} source files", folder.display());
+    }
+}
+
 /// What a user needs first is at the root; everything else is in a module.
 #[test]
 fn the_crate_root_has_at_most_twenty_names() {

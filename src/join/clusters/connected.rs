@@ -22,8 +22,8 @@ use crate::progress::{self, Progress};
 /// on the input, not on the number of threads. `options` is a distance, or a [`JoinOptions`] with
 /// costs and a memory limit of the join.
 ///
-/// Memory is that of [`self_join`](crate::join::self_join) and up to 20 bytes per fingerprint. Progress
-/// and cancellation are those of the join.
+/// Memory is that of [`self_join`](crate::join::self_join) and up to 20 bytes per fingerprint.
+/// Progress and cancellation are those of the join.
 ///
 /// # Errors
 ///

@@ -229,11 +229,11 @@ impl<F: Fingerprint> Reader<F> {
     /// Groups documents that near-duplicates link, largest group first.
     ///
     /// Links chain: two members of a group may be farther apart than the distance. If `near` has a
-    /// verification and [`Linkage::Representative`](crate::join::Linkage::Representative), groups have a
-    /// representative instead, the smallest key. Groups of equal size are sorted by their first
-    /// key. Documents without a near-duplicate are in no group. Memory grows with the distinct
-    /// fingerprints and the keys in groups; with a verification it is about 80 bytes and the key
-    /// for each document.
+    /// verification and [`Linkage::Representative`](crate::join::Linkage::Representative), groups
+    /// have a representative instead, the smallest key. Groups of equal size are sorted by their
+    /// first key. Documents without a near-duplicate are in no group. Memory grows with the
+    /// distinct fingerprints and the keys in groups; with a verification it is about 80 bytes and
+    /// the key for each document.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! First table: the distinct fingerprints of an index, as a join reads them many times.
 //!
-//! Postings hold the same fingerprints and the keys, in twice the bytes, which are decoded one by one.
+//! Postings hold the same fingerprints and the keys, in twice the bytes, which are decoded one by
+//! one.
 
 use rayon::prelude::*;
 

@@ -1,10 +1,10 @@
 //! Overlays: later writes over packed documents, read as one family.
 //!
-//! A bulk build writes documents with keys of eight bytes as [packs](crate::store::bytes::pack). Later writes go to
-//! `docs` and `postings`, and override the packs: a stored entry replaces a packed one, and the
-//! value `00` removes it. Only a compaction takes members out of packs (see [`super::repack`]). A
-//! packed document is returned as the record that `docs` would hold, so other modules need not know
-//! that there are two families.
+//! A bulk build writes documents with keys of eight bytes as [packs](crate::store::pack). Later
+//! writes go to `docs` and `postings`, and override the packs: a stored entry replaces a packed one,
+//! and the value `00` removes it. Only a compaction takes members out of packs (see
+//! [`super::repack`]). A packed document is returned as the record that `docs` would hold, so other
+//! modules need not know that there are two families.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! Batches of the logs: reads the latest changes without opening the database.
 //!
-//! A log consists of records in blocks of 32 KiB (see [`crate::store::disk::log_records`]). A record, assembled
-//! from its fragments, is one batch as it was written.
+//! A log consists of records in blocks of 32 KiB (see [`crate::store::disk::log_records`]). A
+//! record, assembled from its fragments, is one batch as it was written.
 
 use std::fs;
 use std::path::Path;

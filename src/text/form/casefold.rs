@@ -11,9 +11,9 @@ use super::unicode::{self, Fold, Form, Table};
 
 /// Returns the text in the normal form `casefold-1`.
 ///
-/// Folds white space as [`normalise`](super::normalise()) does. Drops invisible characters, points
-/// and tatweel before composing accents. A table in this library defines the form, so no update of
-/// the compiler or of a crate changes it. One pass, a few nanoseconds a character.
+/// Folds white space as [`normalise`](crate::text::normalise()) does. Drops invisible characters,
+/// points and tatweel before composing accents. A table in this library defines the form, so no
+/// update of the compiler or of a crate changes it. One pass, a few nanoseconds a character.
 ///
 /// ```
 /// use hamdex::text::casefold;

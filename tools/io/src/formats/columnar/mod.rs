@@ -32,13 +32,13 @@ mod absent {
     use std::fs::File;
     use std::path::Path;
 
-    use super::fields::Fields;
-    use super::row::Row;
-    use crate::Part;
+    use super::Part;
     use crate::documents::reject::Reason;
     use crate::face::failure::{Failure, Result};
     use crate::face::host::Host;
     use crate::face::output::Output;
+    use crate::formats::fields::Fields;
+    use crate::formats::row::Row;
     use crate::sources::open::Meter;
 
     const REASON: &str = "this hamdex was built without Parquet and Arrow; build it with the \
