@@ -99,7 +99,7 @@ impl<F: Fingerprint> Held<F> {
         let ranges = postings.ranges(|range| {
             let mut fingerprints: Vec<F> = Vec::new();
             let mut filling = Filling::new(&limit, 0);
-            range.each(true, |fingerprint, key| {
+            range.each(|fingerprint, key| {
                 if fingerprints.last() != Some(&fingerprint) {
                     fingerprints.push(fingerprint);
                     filling.next(F::BYTES);

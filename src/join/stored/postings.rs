@@ -73,14 +73,14 @@ impl Postings<'_> {
         &self,
         visit: impl FnMut(F, &[u8]) -> Result<bool>,
     ) -> Result<()> {
-        Range { postings: self, prefix: 0, bits: 0 }.each(true, visit)
+        Range { postings: self, prefix: 0, bits: 0 }.each(visit)
     }
 
     /// Returns all fingerprints, ascending, and the positions of those of several documents.
     pub(super) fn distinct<F: Fingerprint>(&self) -> Result<(Vec<F>, Vec<usize>)> {
         let ranges = self.ranges(|range| {
             let (mut fingerprints, mut repeated) = (Vec::new(), Vec::new());
-            range.each(true, |fingerprint: F, _| {
+            range.each(|fingerprint: F, _| {
                 if fingerprints.last() != Some(&fingerprint) {
                     fingerprints.push(fingerprint);
                 } else if repeated.last() != Some(&(fingerprints.len() - 1)) {
@@ -107,7 +107,7 @@ impl Postings<'_> {
         self.ranges(|range| {
             let mut keys = Keys::default();
             let mut last: Option<F> = None;
-            range.each(true, |fingerprint, key| {
+            range.each(|fingerprint, key| {
                 if last.replace(fingerprint) != Some(fingerprint) {
                     pass(&keys)?;
                     keys.clear();
@@ -155,11 +155,8 @@ pub(super) struct Range<'a> {
 impl Range<'_> {
     /// Calls `visit` with the fingerprint and key of each document, ascending, until it returns
     /// false.
-    ///
-    /// Reports progress if `report` is set.
     pub(super) fn each<F: Fingerprint>(
         &self,
-        report: bool,
         mut visit: impl FnMut(F, &[u8]) -> Result<bool>,
     ) -> Result<()> {
         let progress = self.postings.progress;
@@ -185,15 +182,11 @@ impl Range<'_> {
             read += 1;
             if u64::is_multiple_of(read, REPORT_EVERY) {
                 progress::check(progress)?;
-                if report {
-                    progress.advance(REPORT_EVERY);
-                }
+                progress.advance(REPORT_EVERY);
             }
             Ok(true)
         })?;
-        if report {
-            progress.advance(read % REPORT_EVERY);
-        }
+        progress.advance(read % REPORT_EVERY);
         Ok(())
     }
 }
