@@ -33,7 +33,7 @@ pub(crate) use self::options::DEFAULT_DISTANCE;
 pub use self::options::{Durability, IndexOptions};
 pub(crate) use self::read::check_features::Checker;
 pub use self::read::documents::Documents;
-pub(crate) use self::read::entries::Entries;
+pub(crate) use self::read::parts::Parts;
 pub(crate) use self::read::query::check_distance;
 pub use self::read::query::{Explanation, Match, Query, SearchPath, TableExplanation};
 pub use self::read::reader::Reader;

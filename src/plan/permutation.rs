@@ -186,6 +186,15 @@ impl Permutation {
         }
         out
     }
+
+    /// Moves the permuted bits of many fingerprints back.
+    pub(crate) fn invert_all<F: Fingerprint>(&self, permuted: &mut [F]) {
+        if !self.is_identity() {
+            for f in permuted.iter_mut() {
+                *f = self.invert(*f);
+            }
+        }
+    }
 }
 
 /// Adds a segment to the move of the same shift, or creates one.

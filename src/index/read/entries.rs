@@ -52,12 +52,8 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
 
     /// Iterates over one of `2^bits` equal parts of the first table, selected by its leading bits.
     pub(crate) fn part(snapshot: &'a Snapshot, part: u32, bits: u32) -> Result<Self> {
-        if bits == 0 {
-            return Self::new(snapshot);
-        }
-        let mask = F::high_mask(bits);
-        let first = (F::truncate(u128::from(part)) << (F::BITS - bits)) & mask;
-        Self::within(snapshot, first, first | !mask)
+        let (first, end) = bounds(part, bits);
+        Self::within(snapshot, first, end)
     }
 
     /// Iterates over any table, given all delta entries in its order.
@@ -66,7 +62,23 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         table: usize,
         deltas: &'a [(F, Delta)],
     ) -> Result<Self> {
-        Self::merging(snapshot, table, Unread::Held(deltas.iter()), (F::ZERO, F::ONES))
+        Self::part_of_table(snapshot, table, deltas, 0, 0)
+    }
+
+    /// Iterates over one of `2^bits` equal parts of any table, given all delta entries in its order.
+    pub(crate) fn part_of_table(
+        snapshot: &'a Snapshot,
+        table: usize,
+        deltas: &'a [(F, Delta)],
+        part: u32,
+        bits: u32,
+    ) -> Result<Self> {
+        let (first, end) = bounds(part, bits);
+        let before = deltas.partition_point(|(entry, _)| *entry < first);
+        let deltas = deltas.get(before..).unwrap_or_default();
+        let within = deltas.partition_point(|(entry, _)| *entry <= end);
+        let deltas = deltas.get(..within).unwrap_or_default();
+        Self::merging(snapshot, table, Unread::Held(deltas.iter()), (first, end))
     }
 
     fn within(snapshot: &'a Snapshot, first: F, end: F) -> Result<Self> {
@@ -101,7 +113,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         Ok(entries)
     }
 
-    /// Returns the counts of what was read so far.
+    /// Returns the counts of what was read so far; a run is of the part that has its last member.
     pub(crate) fn counts(&self) -> EntryCounts {
         self.counts
     }
@@ -170,7 +182,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
             ));
         }
         self.last_run = Some(last);
-        self.counts.runs += 1;
+        self.counts.runs += u64::from(last <= self.end);
         self.runs.next();
         Ok(())
     }
@@ -180,6 +192,15 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         self.counts.delta_entries += u64::from(self.delta.is_some());
         Ok(())
     }
+}
+
+/// Returns the first and the last entry of a part, which the leading bits select.
+pub(in crate::index) fn bounds<F: Fingerprint>(part: u32, bits: u32) -> (F, F) {
+    if bits == 0 {
+        return (F::ZERO, F::ONES);
+    }
+    let first = F::truncate(u128::from(part)) << (F::BITS - bits);
+    (first, first | !F::high_mask(bits))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::batch::assign;
-use super::entries::Entries;
+use super::parts::Parts;
 use super::reader::Reader;
 use super::search::Found;
 use crate::error::Result;
@@ -15,8 +15,6 @@ use crate::fingerprint::Fingerprint;
 use crate::plan::Costs;
 use crate::resident::ResidentTables;
 
-/// Number of leading bits that divide the scan into parts.
-const PART_BITS: u32 = 6;
 /// Stored fingerprints looked up together.
 const TOGETHER: usize = 1 << 10;
 
@@ -43,34 +41,17 @@ pub(super) fn find<F: Fingerprint>(
     distinct.dedup();
     let tables = ResidentTables::<F>::MOST_TABLES;
     let tables = ResidentTables::of_distinct(&distinct, tables, reader.core().costs)?;
-    let table = &reader.plan().tables()[0];
-    let parts = (0..1_u32 << PART_BITS).into_par_iter().with_max_len(1).map(|part| {
-        let mut hits = Vec::new();
-        let mut look_up = |members: &mut Vec<F>| {
-            for member in members.iter_mut() {
-                *member = table.permutation().invert(*member);
-            }
-            let found = tables.sweep(members, distance, |hit| {
-                let member = members[hit.query];
-                let first = askers.partition_point(|&(asker, _)| asker < hit.fingerprint);
-                let same =
-                    askers[first..].iter().take_while(|&&(asker, _)| asker == hit.fingerprint);
-                hits.extend(same.map(|&(_, query)| (query, (hit.distance, member))));
-            });
-            members.clear();
-            found
-        };
-        let mut entries = Entries::part(reader.snapshot(), part, PART_BITS)?;
-        let mut members = Vec::with_capacity(TOGETHER);
-        while let Some(member) = entries.next()? {
-            members.push(member);
-            if members.len() == TOGETHER {
-                look_up(&mut members)?;
-            }
-        }
-        look_up(&mut members)?;
-        Ok(hits)
-    });
-    let parts: Vec<Vec<_>> = parts.collect::<Result<_>>()?;
+    let stored = Parts::of_first(reader, &());
+    let permutation = stored.table().permutation();
+    let parts = stored.each(TOGETHER, |hits: &mut Vec<_>, members| {
+        permutation.invert_all(members);
+        tables.sweep(members, distance, |hit| {
+            let member = members[hit.query];
+            let first = askers.partition_point(|&(asker, _)| asker < hit.fingerprint);
+            let same = askers[first..].iter().take_while(|&&(asker, _)| asker == hit.fingerprint);
+            hits.extend(same.map(|&(_, query)| (query, (hit.distance, member))));
+        })
+    })?;
+    let parts: Vec<Vec<_>> = parts.into_iter().map(|(hits, _)| hits).collect();
     Ok(assign(parts.concat(), queries.len()))
 }

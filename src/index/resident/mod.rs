@@ -210,19 +210,17 @@ fn members<F: Fingerprint>(
     let mut members: Vec<F> = Vec::new();
     let Some(table) = plan.tables().first() else { return Ok(Some(members)) };
     let mut entries = Entries::new(snapshot)?;
-    while let Some(permuted) = entries.next()? {
-        members.push(permuted);
-        if members.len().is_multiple_of(1 << 20)
-            && !ResidentTables::<F>::could_fit(members.len(), budget)
-        {
+    loop {
+        let taken = members.len();
+        entries.take(&mut members, taken + (1 << 20))?;
+        if members.len() == taken {
+            break;
+        }
+        if !ResidentTables::<F>::could_fit(members.len(), budget) {
             return Ok(None);
         }
     }
-    if !table.permutation().is_identity() {
-        for member in &mut members {
-            *member = table.permutation().invert(*member);
-        }
-    }
+    table.permutation().invert_all(&mut members);
     Ok(Some(members))
 }
 

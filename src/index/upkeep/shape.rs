@@ -39,6 +39,13 @@ impl Sizes {
         self.total
     }
 
+    /// Adds the sizes of another part.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.largest = self.largest.max(other.largest);
+        self.total += other.total;
+    }
+
     /// Adds a size.
     pub(super) fn add(&mut self, size: u64) {
         let place = (size.max(1).ilog2() as usize).min(self.counts.len() - 1);
@@ -64,11 +71,13 @@ pub(super) struct Alike<T> {
     sizes: Sizes,
 }
 
-impl<T: PartialEq> Alike<T> {
-    pub(super) fn new() -> Self {
+impl<T> Default for Alike<T> {
+    fn default() -> Self {
         Self { last: None, size: 0, sizes: Sizes::default() }
     }
+}
 
+impl<T: PartialEq> Alike<T> {
     /// Adds the next value of the stream.
     pub(super) fn push(&mut self, value: T) {
         if self.last.as_ref() != Some(&value) {
@@ -93,25 +102,41 @@ impl<T: PartialEq> Alike<T> {
 }
 
 /// Counts the one bits at every position, the most significant first.
-#[derive(Debug)]
-pub(super) struct Ones(Vec<u64>);
+///
+/// Counts how often each byte has each value, since eight bits are counted by one addition.
+#[derive(Debug, Default)]
+pub(super) struct Ones(Vec<[u64; 256]>);
 
 impl Ones {
-    pub(super) fn new(bits: u32) -> Self {
-        Self(vec![0; bits as usize])
-    }
-
-    pub(super) fn add(&mut self, fingerprint: u128) {
-        let mut rest = fingerprint;
-        while rest != 0 {
-            let bits = self.0.len();
-            self.0[bits - 1 - rest.trailing_zeros() as usize] += 1;
-            rest &= rest - 1;
+    /// Adds a fingerprint as big-endian bytes.
+    pub(super) fn add(&mut self, fingerprint: &[u8]) {
+        if self.0.is_empty() {
+            self.0.resize(fingerprint.len(), [0; 256]);
+        }
+        for (counts, &byte) in self.0.iter_mut().zip(fingerprint) {
+            counts[usize::from(byte)] += 1;
         }
     }
 
-    pub(super) fn finish(self) -> Vec<u64> {
-        self.0
+    /// Adds the counts of another part.
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.0.is_empty() {
+            self.0 = other.0;
+            return;
+        }
+        for (counts, more) in self.0.as_flattened_mut().iter_mut().zip(other.0.as_flattened()) {
+            *counts += more;
+        }
+    }
+
+    /// Returns the counts of all bits of a fingerprint.
+    pub(super) fn finish(mut self, bits: u32) -> Vec<u64> {
+        self.0.resize(bits as usize / 8, [0; 256]);
+        let ones = |counts: &[u64; 256], bit: u32| {
+            let set = (0..=u8::MAX).zip(counts).filter(|(byte, _)| byte << bit & 0x80 != 0);
+            set.map(|(_, count)| count).sum()
+        };
+        self.0.iter().flat_map(|counts| (0..8).map(move |bit| ones(counts, bit))).collect()
     }
 }
 
@@ -121,23 +146,27 @@ mod tests {
 
     #[test]
     fn neighbours_that_are_alike_are_one_group() {
-        let mut alike = Alike::new();
+        let mut alike = Alike::default();
         for value in [7, 7, 7, 9, 12, 12] {
             alike.push(value);
         }
         let sizes = alike.finish();
         assert_eq!((sizes.counts()[..3].to_vec(), sizes.total()), (vec![1, 2, 0], 6));
-        assert_eq!(Alike::<u8>::new().finish(), Sizes::default());
+        assert_eq!(Alike::<u8>::default().finish(), Sizes::default());
     }
 
     #[test]
     fn ones_are_counted_from_the_most_significant_bit() {
-        let mut ones = Ones::new(32);
-        for print in [1 << 31, 1, (1 << 31) | 1] {
-            ones.add(print);
+        let mut ones = Ones::default();
+        for print in [1_u32 << 31, 1, (1 << 31) | 1, 0x00c0_0000] {
+            ones.add(&print.to_be_bytes());
         }
-        let ones = ones.finish();
-        assert_eq!((ones[0], ones[31], ones.iter().sum::<u64>()), (2, 2, 4));
+        let mut more = Ones::default();
+        more.add(&1_u32.to_be_bytes());
+        ones.merge(more);
+        let ones = ones.finish(32);
+        assert_eq!((ones[0], ones[8], ones[9], ones[31]), (2, 1, 1, 3));
+        assert_eq!((ones.len(), ones.iter().sum::<u64>()), (32, 7));
     }
 
     #[test]

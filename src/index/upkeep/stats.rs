@@ -1,11 +1,14 @@
 //! Statistics: counts the content of an index and the bytes of each part.
 
+use rayon::prelude::*;
+
 use super::shape::{Alike, Ones, Sizes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
 use crate::index::read::deltas::Deltas;
-use crate::index::read::entries::Entries;
+use crate::index::read::entries::{EntryCounts, bounds};
+use crate::index::read::parts::{self, Parts};
 use crate::index::read::reader::Reader;
 use crate::progress::{self, Progress};
 use crate::store::codec::{self, Document};
@@ -14,6 +17,8 @@ use crate::text::Resources;
 
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
+/// Entries that are counted together.
+const CHUNK: usize = 16 << 10;
 
 /// Counts and sizes of an index.
 ///
@@ -96,6 +101,8 @@ pub struct TableStats {
 impl<F: Fingerprint> Index<F> {
     /// Counts entries and bytes, by reading every table and the postings once.
     ///
+    /// Uses all threads of the current rayon pool.
+    ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
@@ -115,34 +122,24 @@ impl<F: Fingerprint> Index<F> {
         let store = &self.shared.store;
         let mut tables = Vec::new();
         let mut fingerprints = 0;
-        let mut ones = Ones::new(F::BITS);
+        let mut ones = Ones::default();
         let deltas = Deltas::of(reader.snapshot(), self.plan().tables())?;
         progress.begin("counting", Some(reader.len() * store.tables() as u64));
         for (number, table) in self.plan().tables().iter().enumerate() {
-            progress::check(progress)?;
-            let (permutation, prefix) = (table.permutation(), F::high_mask(table.prefix_bits()));
-            let deltas = deltas.permuted(permutation);
-            let mut entries = Entries::<F>::of_table(reader.snapshot(), number, &deltas)?;
-            let mut prefixes = Alike::new();
-            fingerprints = 0;
-            while let Some(entry) = entries.next()? {
-                prefixes.push(entry & prefix);
-                if number == 0 {
-                    ones.add(permutation.invert(entry).widen());
-                }
-                fingerprints += 1;
-                if u64::is_multiple_of(fingerprints, REPORT_EVERY) {
-                    progress.advance(REPORT_EVERY);
-                    progress::check(progress)?;
-                }
+            let deltas = deltas.permuted(table.permutation());
+            let parts = Parts::of_table(&reader, number, &deltas, progress);
+            let counted = Counted::of(&parts, progress)?;
+            fingerprints = counted.fingerprints;
+            // All tables have the same fingerprints.
+            if number == 0 {
+                ones = counted.ones;
             }
-            let counts = entries.counts();
             tables.push(TableStats {
                 prefix_bits: table.prefix_bits(),
-                delta_entries: counts.delta_entries,
-                runs: counts.runs,
+                delta_entries: counted.entries.delta_entries,
+                runs: counted.entries.runs,
                 bytes: store.bytes(Family::Table(number))?,
-                prefixes: prefixes.finish(),
+                prefixes: counted.prefixes,
             });
         }
         let (copies, keys) = Self::postings(&reader, progress)?;
@@ -161,7 +158,7 @@ impl<F: Fingerprint> Index<F> {
             plan: self.plan().to_string(),
             distance: self.distance(),
             tables,
-            ones: ones.finish(),
+            ones: ones.finish(F::BITS),
             copies,
             keys,
             resources: self.resources()?,
@@ -171,21 +168,36 @@ impl<F: Fingerprint> Index<F> {
     /// Counts documents per fingerprint and the bytes of their keys.
     fn postings(reader: &Reader<F>, progress: &dyn Progress) -> Result<(Sizes, Sizes)> {
         progress.begin("reading postings", Some(reader.len()));
-        let (mut copies, mut key_bytes) = (Alike::new(), Sizes::default());
-        let mut cursor = reader.snapshot().sweep(Family::Postings)?;
-        let mut read = 0_u64;
-        while let Some((key, _)) = cursor.entry()? {
-            let (fingerprint, document) = keys::split_posting::<F>(key)?;
-            copies.push(fingerprint);
-            key_bytes.add(document.len() as u64);
-            read += 1;
-            if read.is_multiple_of(REPORT_EVERY) {
-                progress.advance(REPORT_EVERY);
-                progress::check(progress)?;
+        let bits = parts::bits(reader);
+        let parts = (0..1_u32 << bits).into_par_iter().with_max_len(1).map(|part| {
+            let (first, end) = bounds::<F>(part, bits);
+            let (mut copies, mut key_bytes) = (Alike::default(), Sizes::default());
+            let mut cursor = reader.snapshot().sweep(Family::Postings)?;
+            cursor.seek(first.to_bytes().as_ref());
+            let mut read = 0_u64;
+            while let Some((key, _)) = cursor.entry()? {
+                let (fingerprint, document) = keys::split_posting::<F>(key)?;
+                if fingerprint > end {
+                    break;
+                }
+                copies.push(fingerprint);
+                key_bytes.add(document.len() as u64);
+                read += 1;
+                if read.is_multiple_of(REPORT_EVERY) {
+                    progress.advance(REPORT_EVERY);
+                    progress::check(progress)?;
+                }
+                cursor.next();
             }
-            cursor.next();
+            progress.advance(read % REPORT_EVERY);
+            Ok((copies.finish(), key_bytes))
+        });
+        let (mut copies, mut key_bytes) = (Sizes::default(), Sizes::default());
+        for (of_part, bytes) in parts.collect::<Result<Vec<_>>>()? {
+            copies.merge(&of_part);
+            key_bytes.merge(&bytes);
         }
-        Ok((copies.finish(), key_bytes))
+        Ok((copies, key_bytes))
     }
 
     /// Counts feature sets and their bytes. Reads nothing if the index keeps none.
@@ -222,5 +234,111 @@ impl<F: Fingerprint> Index<F> {
             }
         }
         Ok(found)
+    }
+}
+
+/// What is counted of a table, or of a part of it.
+struct Counted {
+    entries: EntryCounts,
+    fingerprints: u64,
+    prefixes: Sizes,
+    ones: Ones,
+}
+
+impl Counted {
+    fn of<F: Fingerprint>(parts: &Parts<'_, F>, progress: &dyn Progress) -> Result<Self> {
+        let (permutation, prefix) =
+            (parts.table().permutation(), F::high_mask(parts.table().prefix_bits()));
+        let counted = parts.each(CHUNK, |(prefixes, ones): &mut (Alike<F>, Ones), entries| {
+            for &entry in entries.iter() {
+                prefixes.push(entry & prefix);
+            }
+            permutation.invert_all(entries);
+            for entry in entries.iter() {
+                ones.add(entry.to_bytes().as_ref());
+            }
+            progress.advance(entries.len() as u64);
+            Ok(())
+        })?;
+        let (mut entries, mut prefixes) = (EntryCounts::default(), Sizes::default());
+        let mut ones = Ones::default();
+        for ((of_part, ones_of_part), counts) in counted {
+            entries.runs += counts.runs;
+            entries.delta_entries += counts.delta_entries;
+            prefixes.merge(&of_part.finish());
+            ones.merge(ones_of_part);
+        }
+        Ok(Self { entries, fingerprints: prefixes.total(), prefixes, ones })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::index::IndexOptions;
+    use crate::index::read::entries::Entries;
+
+    /// Documents in runs, some of them removed or given another fingerprint since.
+    fn filled(count: u64) -> (tempfile::TempDir, Index<u64>, BTreeMap<u64, u64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::create(directory.path(), &IndexOptions::new()).unwrap();
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut documents = BTreeMap::new();
+        for key in 0..count {
+            // A quarter has the fingerprint of another document.
+            let fingerprint = if key % 4 == 3 { documents[&(key - 1)] } else { rng.u64(..) };
+            index.insert(&key.to_be_bytes(), fingerprint).unwrap();
+            documents.insert(key, fingerprint);
+        }
+        index.merge(&()).unwrap();
+        for key in (0..count).step_by(10) {
+            index.remove(&key.to_be_bytes()).unwrap();
+            documents.remove(&key);
+            index.insert(&(key + 1).to_be_bytes(), !key).unwrap();
+            documents.insert(key + 1, !key);
+        }
+        (directory, index, documents)
+    }
+
+    #[test]
+    fn what_is_counted_in_parts_is_that_of_all_documents() {
+        for count in [0, 1, 200, 3000] {
+            let (_directory, index, documents) = filled(count);
+            let stats = index.stats(&()).unwrap();
+            let mut copies: BTreeMap<u64, u64> = BTreeMap::new();
+            for &fingerprint in documents.values() {
+                *copies.entry(fingerprint).or_default() += 1;
+            }
+            let distinct: Vec<u64> = copies.keys().copied().collect();
+            assert_eq!(stats.documents, documents.len() as u64);
+            assert_eq!(stats.fingerprints, distinct.len() as u64);
+            assert_eq!(stats.copies, copies.values().copied().collect());
+            assert_eq!(stats.keys, documents.keys().map(|_| 8).collect());
+            let ones = (0..64).map(|bit| distinct.iter().filter(|f| **f << bit >> 63 == 1).count());
+            assert!(stats.ones.iter().copied().eq(ones.map(|count| count as u64)), "{count}");
+            let reader = index.reader().unwrap();
+            let deltas = Deltas::of(reader.snapshot(), index.plan().tables()).unwrap();
+            for (number, table) in index.plan().tables().iter().enumerate() {
+                let (permutation, bits) = (table.permutation(), table.prefix_bits());
+                let mut prefixes: BTreeMap<u64, u64> = BTreeMap::new();
+                for &fingerprint in &distinct {
+                    *prefixes.entry(permutation.apply(fingerprint) >> (64 - bits)).or_default() +=
+                        1;
+                }
+                let counted = stats.tables[number];
+                assert_eq!(counted.prefixes, prefixes.values().copied().collect());
+                let deltas = deltas.permuted(permutation);
+                let mut whole =
+                    Entries::<u64>::of_table(reader.snapshot(), number, &deltas).unwrap();
+                while whole.next().unwrap().is_some() {}
+                let whole = whole.counts();
+                assert_eq!(
+                    (counted.runs, counted.delta_entries),
+                    (whole.runs, whole.delta_entries)
+                );
+            }
+        }
     }
 }
