@@ -21,6 +21,7 @@ mod secret;
 mod tokens;
 
 pub(crate) use descriptor::{renewed, require as require_resources, without_keys};
+pub(crate) use features::seen::Seen;
 pub use form::casefold::casefold;
 pub use form::clean::{Clean, clean_page, clean_post};
 pub use form::encoding::{Decoded, Encoding, decode, looks_binary};
@@ -38,6 +39,7 @@ pub use secret::Secret;
 pub use tokens::dictionary::Dictionary;
 pub use tokens::segment::{Segment, tokens};
 pub use tokens::stop_words::StopWords;
+pub(crate) use tokens::words::for_each_term;
 
 pub use crate::sketch::{SketchKind, Weights};
 

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use super::boilerplate::{self, Own, OwnTexts};
+use super::boilerplate::OwnWordsCache;
 use super::edit::{self, LongText};
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
@@ -169,8 +169,8 @@ pub struct EvidenceFile {
     pub(super) steps: Vec<u8>,
     /// Documents with a short text.
     pub(super) short: u64,
-    /// `None` if no line is boilerplate.
-    pub(super) own: Option<OwnTexts>,
+    /// `None` if no word is boilerplate.
+    pub(super) own: Option<OwnWordsCache>,
     pub(super) long: LongTexts,
 }
 
@@ -331,11 +331,7 @@ impl EvidenceFile {
         if two.rejects(verification) {
             return Ok(None);
         }
-        let own = match verification.boilerplate() {
-            None => Own::Skip,
-            Some(_) => self.own_of(two)?,
-        };
-        if own == Own::Differ || (own == Own::Compare && !self.alike_in_own(two, progress)?) {
+        if verification.boilerplate().is_some() && self.differ_in_own(two)? {
             return Ok(None);
         }
         if let Some(threshold) = two.long_threshold(verification) {
@@ -388,30 +384,16 @@ impl EvidenceFile {
 
     /// Returns true if two texts are similar only in boilerplate.
     pub(crate) fn is_by_boilerplate(&self, a: usize, b: usize) -> Result<bool> {
-        let two = self.two(a, b)?;
-        Ok(match self.own_of(&two)? {
-            Own::Skip => false,
-            Own::Compare => !self.alike_in_own(&two, &())?,
-            Own::Differ => true,
-        })
+        self.differ_in_own(&self.two(a, b)?)
     }
 
-    /// Returns whether a check must compare the own lines of two documents.
-    fn own_of(&self, two: &Two) -> Result<Own> {
+    /// Returns true if the own words of two documents differ.
+    fn differ_in_own(&self, two: &Two) -> Result<bool> {
         let Some(own) = self.own.as_ref().filter(|_| !two.are_copies()) else {
-            return Ok(Own::Skip);
+            return Ok(false);
         };
-        let lines = |piece: &Piece| own.lines(piece.digest(), || self.text(piece));
-        let (ours, theirs) = (lines(&two.ours)?, lines(&two.theirs)?);
-        Ok(ours.against(&theirs, two.ours.len() + two.theirs.len()))
-    }
-
-    /// Returns true if the own lines of two documents are similar.
-    fn alike_in_own(&self, two: &Two, progress: &dyn Progress) -> Result<bool> {
-        let Some(own) = &self.own else { return Ok(true) };
-        let text = |piece: &Piece| own.text(piece.digest(), || self.text(piece));
-        let (ours, theirs) = (text(&two.ours)?, text(&two.theirs)?);
-        boilerplate::are_alike(&ours, &theirs, &|| progress::check(progress))
+        let words = |piece: &Piece| own.get(piece.digest(), || self.text(piece));
+        Ok(words(&two.ours)?.differ(&*words(&two.theirs)?))
     }
 
     fn text(&self, piece: &Piece) -> Result<String> {

@@ -9,7 +9,7 @@ use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 
 use super::Evidence;
-use super::boilerplate::{LineCounts, OwnTexts};
+use super::boilerplate::{OwnWordsCache, WordCounts};
 use super::evidence_file::{EvidenceFile, Piece, Summary};
 use super::long_texts::LongTexts;
 use super::outline::Outline;
@@ -62,9 +62,9 @@ pub struct EvidenceWriter {
     /// Start of each distinct piece by its hash, up to the memory.
     known: HashMap<[u64; 2], u64>,
     seed: u64,
-    /// `None` if no line is boilerplate.
-    lines: Option<LineCounts>,
-    /// Texts that are perhaps copies, whose lines are not counted yet.
+    /// `None` if no word is boilerplate.
+    words: Option<WordCounts>,
+    /// Texts that are perhaps copies, whose words are not counted yet.
     uncounted: Option<Hashes>,
 }
 
@@ -90,7 +90,7 @@ impl EvidenceWriter {
             known: HashMap::new(),
             // Under an unknown seed, nobody can prepare texts that collide.
             seed: RandomState::new().hash_one(0),
-            lines: None,
+            words: None,
             uncounted: None,
         })
     }
@@ -115,10 +115,10 @@ impl EvidenceWriter {
         self
     }
 
-    /// Counts the lines of texts, for a check that excludes boilerplate.
+    /// Counts the words of texts, for a check that excludes boilerplate.
     ///
-    /// A line of at least `documents` different texts is boilerplate. Default = `None`: no line is.
-    /// Takes 16 MiB, and about 150 bytes per text. See [`Verification::boilerplate`].
+    /// A word of at least `documents` different texts is boilerplate. Default = `None`: no word is.
+    /// Takes 32 MiB of memory for counts, and up to 8 MiB for the words of documents. See [`Verification::boilerplate`].
     ///
     /// [`Verification::boilerplate`]: super::Verification::boilerplate
     ///
@@ -128,7 +128,7 @@ impl EvidenceWriter {
     /// let check: Verification = "edit:0.6,0.6,3".parse()?;
     /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
     /// let mut writer = writer.boilerplate(check.boilerplate());
-    /// for page in ["the first page is about rain", "a second one about frost", "more rain"] {
+    /// for page in ["rain, and more rain", "frost, and more frost", "hail, and more hail"] {
     ///     let text = format!("home\nsearch and contact of this site\nlicence\n{page}");
     ///     writer.push(text.as_bytes())?;
     /// }
@@ -139,7 +139,7 @@ impl EvidenceWriter {
     /// ```
     #[must_use]
     pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
-        self.lines = documents.map(LineCounts::new);
+        self.words = documents.map(WordCounts::new);
         self
     }
 
@@ -185,8 +185,8 @@ impl EvidenceWriter {
         if fits {
             self.known.insert(key, start);
         }
-        match &mut self.lines {
-            Some(lines) if fits => lines.add(super::utf8(bytes)?),
+        match &mut self.words {
+            Some(words) if fits => words.add(super::utf8(bytes)?),
             Some(_) => {
                 if self.uncounted.is_none() {
                     self.uncounted = Some(Hashes::new(self.directory.as_deref())?);
@@ -204,22 +204,22 @@ impl EvidenceWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the rest cannot be written or lines cannot be counted.
+    /// [`Error::Io`] if the rest cannot be written or words cannot be counted.
     pub fn finish(self) -> Result<EvidenceFile> {
         let Self { kind, memory, bytes, records, documents, short, .. } = self;
-        let Self { steps, known, lines, uncounted, .. } = self;
+        let Self { steps, known, words, uncounted, .. } = self;
         drop(known);
         let long = LongTexts::new(LONG_BYTES.min(memory / 16));
         let (bytes, records) = (bytes.finish()?, records.finish()?);
         let own = None;
         let mut file = EvidenceFile { kind, bytes, records, documents, steps, short, own, long };
-        if let Some(mut lines) = lines {
+        if let Some(mut words) = words {
             if let Some(uncounted) = uncounted {
                 for position in uncounted.firsts()?.iter() {
-                    lines.add(super::utf8(&file.read(position as usize)?)?);
+                    words.add(super::utf8(&file.read(position as usize)?)?);
                 }
             }
-            file.own = Some(OwnTexts::new(lines, memory / 4));
+            file.own = Some(OwnWordsCache::new(words, memory / 4));
         }
         Ok(file)
     }

@@ -77,10 +77,10 @@ pub enum Verification {
         short: f64,
         /// Threshold of texts of 1,600 letters or more, 0 to 1.
         long: f64,
-        /// Documents from which a line is boilerplate, 2 to 255; `None` compares every line.
+        /// Documents from which a word is boilerplate, 2 to 255; `None` if no word is.
         ///
-        /// If a fifth of a pair is boilerplate, the rest must have an edit similarity of 0.8 as
-        /// well. Lines are counted over all documents of an
+        /// Two documents that each repeat words that few others have, and not the same ones, do
+        /// not pass. Words are counted over all documents of an
         /// [`EvidenceWriter`](super::EvidenceWriter), copies of one text once; two single texts
         /// have no boilerplate.
         boilerplate: Option<NonZeroU8>,
@@ -124,7 +124,7 @@ impl Verification {
         }
     }
 
-    /// Returns the number of documents from which lines are boilerplate.
+    /// Returns the number of documents from which words are boilerplate.
     ///
     /// ```
     /// let check: hamdex::verify::Verification = "edit:0.78,0.88,30".parse()?;
@@ -168,7 +168,7 @@ impl Verification {
             Self::Edit(threshold) => part("edit", threshold),
             Self::Contains(threshold) => part("contains", threshold),
             Self::EditByLength { boilerplate: Some(NonZeroU8::MIN), .. } => {
-                Err(invalid("boilerplate needs 2 to 255 documents with a line, not 1".to_owned()))
+                Err(invalid("boilerplate needs 2 to 255 documents with a word, not 1".to_owned()))
             }
             Self::EditByLength { short, long, .. } => {
                 part("edit", short).and_then(|()| part("edit", long))
@@ -243,7 +243,7 @@ impl FromStr for Verification {
     }
 }
 
-/// Parses the number of documents from which a line is boilerplate.
+/// Parses the number of documents from which a word is boilerplate.
 fn boilerplate(digits: &str) -> Result<NonZeroU8> {
     let documents = digits.trim().parse::<NonZeroU8>().ok().filter(|documents| documents.get() > 1);
     documents.ok_or_else(|| {

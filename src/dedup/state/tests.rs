@@ -262,7 +262,7 @@ fn an_unfinished_commit_is_finished_by_the_next_opening() {
 #[test]
 fn kept_documents_stay_separate_when_boilerplate_is_recounted() {
     let menu = "home and contact of the site with all its many pages and the search for them";
-    let page = |own| format!("{menu}\n{menu} again\n{menu} and once more\n{own}");
+    let page = |own| format!("{menu}\n{menu} again\n{menu} and once more\n{own}\n{own}");
     let pages = [
         "rain and heavy storms are coming from the north",
         "an early frost has killed the apples in gardens",

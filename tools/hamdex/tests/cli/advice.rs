@@ -287,7 +287,8 @@ fn evaluation_counts_boilerplate_as_its_check_asks() {
         "the front page\nall manuals of this series\nabout us and our partners\nprinted by us";
     let pages = ["rain in spring", "a frozen lake", "hail and thunder", "morning fog over hills"];
     let rows = pages.iter().zip(0..).map(|(page, id)| {
-        json!({ "id": format!("p{id}"), "text": format!("{site}\n{page} {page}") }).to_string()
+        json!({ "id": format!("p{id}"), "text": format!("{site}\n{site}\n{page} {page}") })
+            .to_string()
     });
     bench.file("pages.jsonl", rows.collect::<Vec<_>>().join("\n"));
     bench.file("pairs.tsv", "p0\tp1\n");
