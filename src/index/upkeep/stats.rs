@@ -128,9 +128,9 @@ impl<F: Fingerprint> Index<F> {
         for (number, table) in self.plan().tables().iter().enumerate() {
             let deltas = deltas.permuted(table.permutation());
             let parts = Parts::of_table(&reader, number, &deltas, progress);
-            let counted = Counted::of(&parts, progress)?;
-            fingerprints = counted.fingerprints;
             // All tables have the same fingerprints.
+            let counted = Counted::of(&parts, number == 0, progress)?;
+            fingerprints = counted.fingerprints;
             if number == 0 {
                 ones = counted.ones;
             }
@@ -246,16 +246,22 @@ struct Counted {
 }
 
 impl Counted {
-    fn of<F: Fingerprint>(parts: &Parts<'_, F>, progress: &dyn Progress) -> Result<Self> {
+    fn of<F: Fingerprint>(
+        parts: &Parts<'_, F>,
+        with_ones: bool,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let (permutation, prefix) =
             (parts.table().permutation(), F::high_mask(parts.table().prefix_bits()));
         let counted = parts.each(CHUNK, |(prefixes, ones): &mut (Alike<F>, Ones), entries| {
             for &entry in entries.iter() {
                 prefixes.push(entry & prefix);
             }
-            permutation.invert_all(entries);
-            for entry in entries.iter() {
-                ones.add(entry.to_bytes().as_ref());
+            if with_ones {
+                permutation.invert_all(entries);
+                for entry in entries.iter() {
+                    ones.add(entry.to_bytes().as_ref());
+                }
             }
             progress.advance(entries.len() as u64);
             Ok(())

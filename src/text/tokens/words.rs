@@ -83,7 +83,7 @@ pub(in crate::text) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(
 /// Calls `emit` with every word of a text; scripts without spaces are cut into overlapping windows.
 ///
 /// A window has two dense characters, or four letters of a script such as Thai, and is about as
-/// specific as a word. Words that punctuation joins, such as `std.io`, are single ones.
+/// specific as a word. Words that punctuation joins, such as `std.io`, are taken apart.
 pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let (mut run, mut window) = (0..0, 0);
     for_each_single(text, &mut |word| {
