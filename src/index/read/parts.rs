@@ -31,6 +31,12 @@ impl<'a, F: Fingerprint> Parts<'a, F> {
         Self { reader, number: 0, deltas: None, bits: bits(reader), progress }
     }
 
+    /// Divides a small index too, for a visitor that takes longer than reading.
+    pub(super) fn divided(mut self) -> Self {
+        self.bits = BITS;
+        self
+    }
+
     /// Reads any table, given all delta entries in its order.
     pub(crate) fn of_table(
         reader: &'a Reader<F>,

@@ -41,7 +41,7 @@ pub(super) fn find<F: Fingerprint>(
     distinct.dedup();
     let tables = ResidentTables::<F>::MOST_TABLES;
     let tables = ResidentTables::of_distinct(&distinct, tables, reader.core().costs)?;
-    let stored = Parts::of_first(reader, &());
+    let stored = Parts::of_first(reader, &()).divided();
     let permutation = stored.table().permutation();
     let parts = stored.each(TOGETHER, |hits: &mut Vec<_>, members| {
         permutation.invert_all(members);
