@@ -14,6 +14,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::long_texts::{Cache, Cached};
+use super::spilled::SpilledBytes;
 use crate::error::Result;
 use crate::text::{Seen, for_each_term};
 
@@ -36,6 +37,12 @@ const SEEN_BYTES: usize = 1 << 20;
 /// Bytes of a text for each distinct word or pair of words that it probably has.
 const BYTES_PER_TERM: usize = 6;
 
+/// Bytes of a text for each word or pair of words that it probably repeats.
+const BYTES_PER_REPEATED: usize = 32;
+
+/// Bytes before the words that a text repeats: how many words these are, and how many pairs.
+const LENS: usize = 8;
+
 /// Upper bounds of the number of documents that have a word, or a pair of adjacent words.
 ///
 /// A count-min sketch with conservative update (Estan and Varghese, SIGCOMM 2002; Cormode and
@@ -46,104 +53,140 @@ pub(super) struct WordCounts {
     /// Documents from which a word is boilerplate.
     least: NonZeroU8,
     lines: Vec<[u8; LINE]>,
-    /// Words and pairs of the text being counted.
-    seen: Seen,
-    distinct: Vec<u64>,
 }
 
 impl WordCounts {
-    pub(super) fn new(least: NonZeroU8) -> Self {
-        let lines = vec![[0; LINE]; LINES];
-        Self { least, lines, seen: Seen::default(), distinct: Vec::new() }
+    fn new(least: NonZeroU8) -> Self {
+        Self { least, lines: vec![[0; LINE]; LINES] }
     }
 
-    /// Counts the words of the next document, each distinct word once.
-    pub(super) fn add(&mut self, text: &str) {
-        let Self { lines, seen, distinct, .. } = self;
-        distinct.clear();
-        for_each_occurrence(text, seen, |term, _, is_new| {
-            if is_new {
-                distinct.push(term);
-            }
-        });
+    /// Counts the distinct terms of the next document.
+    fn add(&mut self, terms: &[u32]) {
         // Counters are all over the memory, so those of all terms are read at once.
-        for &mut term in distinct {
+        for &term in terms {
             let (line, [first, second]) = place(term);
-            let cells = &mut lines[line];
+            let cells = &mut self.lines[line];
             // Only the smaller counter can be exact, and the larger one need not grow.
             let count = cells[first].min(cells[second]).saturating_add(1);
             cells[first] = cells[first].max(count);
             cells[second] = cells[second].max(count);
         }
-        seen.release_above(SEEN_BYTES);
     }
 
-    /// Returns the words and pairs that a text repeats and few documents have.
-    fn own_words(&self, text: &str) -> OwnWords {
-        let (mut seen, mut again) = (Seen::default(), Seen::default());
-        let (mut words, mut pairs) = (Vec::new(), Vec::new());
-        for_each_occurrence(text, &mut seen, |term, kind, is_new| {
-            if !is_new && again.insert(term) {
-                match kind {
-                    Kind::Word => words.push(term),
-                    Kind::Pair => pairs.push(term),
-                }
+    /// Returns true if too many documents have a term; once true, it stays true.
+    fn is_boilerplate(&self, term: u32) -> bool {
+        let (line, [first, second]) = place(term);
+        self.lines[line][first].min(self.lines[line][second]) >= self.least.get()
+    }
+}
+
+/// Counts the terms of one text after another: its words and pairs of adjacent words, as hashes.
+#[derive(Debug)]
+pub(super) struct WordCounter {
+    counts: WordCounts,
+    distinct: Vec<u32>,
+    /// Terms that occur more than once.
+    words: Vec<u32>,
+    pairs: Vec<u32>,
+    seen: Seen,
+    again: Seen,
+    record: Vec<u8>,
+}
+
+impl WordCounter {
+    pub(super) fn new(least: NonZeroU8) -> Self {
+        let (seen, again) = (Seen::default(), Seen::default());
+        let [distinct, words, pairs] = [const { Vec::new() }; 3];
+        Self { counts: WordCounts::new(least), distinct, words, pairs, seen, again, record: vec![] }
+    }
+
+    /// Counts the terms of the next text.
+    pub(super) fn add(&mut self, text: &str) {
+        self.cut(text);
+        self.counts.add(&self.distinct);
+    }
+
+    /// Returns what [`OwnWordsCache`] reads of a text, which is counted or will be.
+    ///
+    /// These are its repeated terms that are not boilerplate so far.
+    pub(super) fn record(&mut self, text: &str, is_counted: bool) -> &[u8] {
+        self.cut(text);
+        if is_counted {
+            self.counts.add(&self.distinct);
+        }
+        self.record.clear();
+        let terms = [&mut self.words, &mut self.pairs];
+        for terms in terms {
+            terms.retain(|&term| !self.counts.is_boilerplate(term));
+            terms.sort_unstable();
+            let len = u32::try_from(terms.len()).expect("different terms have different hashes");
+            self.record.extend_from_slice(&len.to_be_bytes());
+        }
+        for term in self.words.iter().chain(&self.pairs) {
+            self.record.extend_from_slice(&term.to_be_bytes());
+        }
+        &self.record
+    }
+
+    /// Collects the terms of a text.
+    ///
+    /// Numbers and codes differ between the messages of a template, and are left out. Names of
+    /// programs that have digits mostly have an underscore, too.
+    fn cut(&mut self, text: &str) {
+        let Self { distinct, words, pairs, seen, again, .. } = self;
+        for terms in [&mut *distinct, &mut *words, &mut *pairs] {
+            terms.clear();
+        }
+        for (set, bytes) in [(&mut *seen, BYTES_PER_TERM), (&mut *again, BYTES_PER_REPEATED)] {
+            set.release_above(SEEN_BYTES);
+            set.reset(text.len() / bytes);
+        }
+        let mut take = |hash: u64, repeated: &mut Vec<u32>| {
+            let term = folded(hash);
+            if seen.insert(term.into()) {
+                distinct.push(term);
+            } else if again.insert(term.into()) {
+                repeated.push(term);
+            }
+        };
+        let mut before = None;
+        for_each_term(text, &mut |word| {
+            let bytes = word.as_bytes();
+            if bytes.iter().any(u8::is_ascii_digit) && !bytes.contains(&b'_') {
+                before = None;
+                return;
+            }
+            let hash = xxh3_64(bytes);
+            take(hash, words);
+            if let Some(before) = before.replace(hash) {
+                take(pair(before, hash), pairs);
             }
         });
-        OwnWords { words: self.own(words), pairs: self.own(pairs) }
     }
 
-    fn own(&self, mut terms: Vec<u64>) -> OwnTerms {
-        terms.retain(|&term| {
-            let (line, [first, second]) = place(term);
-            self.lines[line][first].min(self.lines[line][second]) < self.least.get()
-        });
-        terms.sort_unstable();
-        OwnTerms(terms.into())
+    /// Returns the final counts.
+    pub(super) fn finish(self) -> WordCounts {
+        self.counts
     }
 }
 
 /// Returns the cache line of a word's counters, and the two counters in it.
 #[allow(clippy::cast_possible_truncation)]
-fn place(term: u64) -> (usize, [usize; 2]) {
-    let [first, second] = [term >> 52, term >> 58].map(|bits| bits as usize % LINE);
+fn place(term: u32) -> (usize, [usize; 2]) {
+    let [first, second] = [term >> 20, term >> 26].map(|bits| bits as usize % LINE);
     // Two different counters.
     (term as usize % LINES, [first, if first == second { first ^ 1 } else { second }])
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Word,
-    /// Two adjacent words.
-    Pair,
-}
-
-/// Calls `emit` with the hash of every word and pair of a text, and whether it is the first one.
-///
-/// Numbers and codes differ between the messages of a template, and are left out. Names of programs
-/// that have digits mostly have an underscore, too.
-fn for_each_occurrence(text: &str, seen: &mut Seen, mut emit: impl FnMut(u64, Kind, bool)) {
-    seen.reset(text.len() / BYTES_PER_TERM);
-    let mut before = None;
-    for_each_term(text, &mut |word| {
-        let bytes = word.as_bytes();
-        if bytes.iter().any(u8::is_ascii_digit) && !bytes.contains(&b'_') {
-            before = None;
-            return;
-        }
-        let hash = xxh3_64(bytes);
-        emit(hash, Kind::Word, seen.insert(hash));
-        if let Some(before) = before.replace(hash) {
-            let pair = pair(before, hash);
-            emit(pair, Kind::Pair, seen.insert(pair));
-        }
-    });
 }
 
 /// Returns the hash of two words, which depends on their order.
 fn pair(first: u64, second: u64) -> u64 {
     let mixed = (first.rotate_left(23) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
+}
+
+/// Returns half a hash: enough to tell the terms of two texts apart, and for the place of counters.
+fn folded(hash: u64) -> u32 {
+    u32::try_from((hash ^ (hash >> 32)) & u64::from(u32::MAX)).expect("half of the bits")
 }
 
 /// The words and pairs that a document repeats and few others have.
@@ -167,7 +210,7 @@ impl OwnWords {
 
 /// Hashes of terms, ascending.
 #[derive(Debug)]
-struct OwnTerms(Box<[u64]>);
+struct OwnTerms(Box<[u32]>);
 
 impl OwnTerms {
     /// Returns how many terms two documents share, and how many at least either lacks.
@@ -207,13 +250,30 @@ impl OwnWordsCache {
         Self { counts, words: Cache::new(CACHE_BYTES.min(bytes)) }
     }
 
-    /// Returns the own words of a text; `read` returns the text.
+    /// Returns the own words of a text, whose record is at `start`.
     pub(super) fn get(
         &self,
         digest: u64,
-        read: impl FnOnce() -> Result<String>,
+        records: &SpilledBytes,
+        start: u64,
     ) -> Result<Arc<OwnWords>> {
-        self.words.get(digest, || Ok(self.counts.own_words(&read()?)))
+        self.words.get(digest, || self.read(records, start))
+    }
+
+    fn read(&self, records: &SpilledBytes, start: u64) -> Result<OwnWords> {
+        let mut lens = [0; LENS];
+        records.read(start, &mut lens)?;
+        let (lens, _) = lens.as_chunks();
+        let [words, pairs] = [0, 1].map(|at| u32::from_be_bytes(lens[at]) as usize);
+        let mut terms = Vec::new();
+        let terms = records.get(start + LENS as u64, 4 * (words + pairs), &mut terms)?;
+        let (terms, _) = terms.as_chunks();
+        let (words, pairs) = terms.split_at(words);
+        let own = |terms: &[[u8; 4]]| {
+            let terms = terms.iter().map(|&term| u32::from_be_bytes(term));
+            OwnTerms(terms.filter(|&term| !self.counts.is_boilerplate(term)).collect())
+        };
+        Ok(OwnWords { words: own(words), pairs: own(pairs) })
     }
 }
 
@@ -341,11 +401,11 @@ mod tests {
 
     #[test]
     fn counters_saturate() {
-        let mut words = WordCounts::new(NonZeroU8::MAX);
+        let mut words = WordCounter::new(NonZeroU8::MAX);
         for _ in 0..300 {
             words.add("one another");
         }
-        let own = |text| words.own_words(text).words.0.len();
+        let mut own = |text| words.record(text, false)[3];
         assert_eq!([own("one one"), own("a third third a one one"), own("third")], [0, 2, 0]);
     }
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 
 use super::Evidence;
-use super::boilerplate::{OwnWordsCache, WordCounts};
+use super::boilerplate::{OwnWordsCache, WordCounter};
 use super::evidence_file::{EvidenceFile, Piece, Summary};
 use super::long_texts::LongTexts;
 use super::outline::Outline;
@@ -51,7 +51,7 @@ pub struct EvidenceWriter {
     kind: Evidence,
     directory: Option<PathBuf>,
     memory: usize,
-    /// The pieces one after another.
+    /// The pieces one after another, each before the record of its words if they are counted.
     bytes: SpillingBytes,
     /// A [`Piece`] per document.
     records: SpillingBytes,
@@ -63,7 +63,7 @@ pub struct EvidenceWriter {
     known: HashMap<[u64; 2], u64>,
     seed: u64,
     /// `None` if no word is boilerplate.
-    words: Option<WordCounts>,
+    words: Option<WordCounter>,
     /// Texts that are perhaps copies, whose words are not counted yet.
     uncounted: Option<Hashes>,
 }
@@ -140,7 +140,7 @@ impl EvidenceWriter {
     /// ```
     #[must_use]
     pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
-        self.words = documents.map(WordCounts::new);
+        self.words = documents.map(WordCounter::new);
         self
     }
 
@@ -186,9 +186,9 @@ impl EvidenceWriter {
         if fits {
             self.known.insert(key, start);
         }
-        match &mut self.words {
-            Some(words) if fits => words.add(super::utf8(bytes)?),
-            Some(_) => {
+        if let Some(words) = &mut self.words {
+            self.bytes.push(words.record(super::utf8(bytes)?, fits))?;
+            if !fits {
                 if self.uncounted.is_none() {
                     self.uncounted = Some(Hashes::new(self.directory.as_deref())?);
                 }
@@ -196,7 +196,6 @@ impl EvidenceWriter {
                     uncounted.push(hash, number)?;
                 }
             }
-            None => {}
         }
         Ok(start)
     }
@@ -220,7 +219,7 @@ impl EvidenceWriter {
                     words.add(super::utf8(&file.read(position as usize)?)?);
                 }
             }
-            file.own = Some(OwnWordsCache::new(words, memory / 4));
+            file.own = Some(OwnWordsCache::new(words.finish(), memory / 4));
         }
         Ok(file)
     }

@@ -80,51 +80,6 @@ pub(in crate::text) fn for_each_single<'t>(text: &'t str, emit: &mut impl FnMut(
     });
 }
 
-/// Calls `emit` with every word of a text; scripts without spaces are cut into overlapping windows.
-///
-/// A window has two dense characters, or four letters of a script such as Thai, and is about as
-/// specific as a word. Words that punctuation joins, such as `std.io`, are taken apart.
-pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
-    let (mut run, mut window) = (0..0, 0);
-    for_each_single(text, &mut |word| {
-        let start = word.as_ptr().addr() - text.as_ptr().addr();
-        let width = match word.chars().next() {
-            Some(first) if first.is_ascii() => 0,
-            Some(first) if is_dense(first) => 2,
-            Some(_) if is_part(word) => 4,
-            _ => 0,
-        };
-        if width == 0 || width != window || start != run.end {
-            emit_windows(&text[run.clone()], window, emit);
-            (run, window) = (start..start, width);
-        }
-        if width == 0 {
-            let joins = |c: char| c.is_ascii_punctuation() && c != '_';
-            word.split(joins).filter(|word| !word.is_empty()).for_each(&mut *emit);
-        } else {
-            run.end = start + word.len();
-        }
-    });
-    emit_windows(&text[run], window, emit);
-}
-
-/// Calls `emit` with every window of a run, or with all of a shorter run.
-fn emit_windows<'t>(run: &'t str, window: usize, emit: &mut impl FnMut(&'t str)) {
-    if run.is_empty() {
-        return;
-    }
-    let starts = run.char_indices().map(|(at, _)| at);
-    let ends = run.char_indices().map(|(at, _)| at).chain([run.len()]).skip(window);
-    let mut emitted = false;
-    for (start, end) in starts.zip(ends) {
-        emit(&run[start..end]);
-        emitted = true;
-    }
-    if !emitted {
-        emit(run);
-    }
-}
-
 /// Returns true if a word is a letter of a script without spaces between words.
 ///
 /// UAX #29 leaves these scripts to dictionaries (line breaking class SA) and splits their letters:
@@ -140,7 +95,7 @@ pub(in crate::text) fn is_part(word: &str) -> bool {
 
 /// Returns true for a blank, which always ends a word.
 #[inline]
-fn is_blank(byte: u8) -> bool {
+pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
@@ -201,20 +156,6 @@ mod tests {
     fn by_the_annex(text: &str) -> Vec<&str> {
         // A stray combining letter includes the blank before it in its word.
         text.unicode_words().map(str::trim).collect()
-    }
-
-    #[test]
-    fn terms_are_words_and_windows_of_scripts_without_spaces() {
-        let terms = |text| {
-            let mut terms = Vec::new();
-            for_each_term(text, &mut |term| terms.push(term));
-            terms.join("|")
-        };
-        assert_eq!(terms("read_file of std.io, 3.5 times"), "read_file|of|std|io|3|5|times");
-        assert_eq!(terms("今天天气 晴"), "今天|天天|天气|晴");
-        assert_eq!(terms("用rust写的 привет"), "用|rust|写的|привет");
-        assert_eq!(terms("สวัสดี 晴天กข"), "สวัส|วัสด|ัสดี|晴天|กข");
-        assert_eq!(terms(""), "");
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! Terms: words and windows of scripts without spaces, by which documents of many scripts are counted.
+//!
+//! Most text is ASCII and letters of Latin, Greek and Cyrillic. In these, a term is a run of letters,
+//! digits and underscores, and the annex need not be asked.
+#![expect(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
+
+use super::words::{for_each_single, is_blank, is_part};
+use crate::text::form::letter::is_dense;
+
+/// Whether a byte belongs to a run, in text of ASCII and plain letters.
+static IN_RUN: [bool; 256] = in_run();
+
+const fn in_run() -> [bool; 256] {
+    let mut in_run = [false; 256];
+    let mut byte = 0_u8;
+    loop {
+        in_run[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        if byte == u8::MAX {
+            return in_run;
+        }
+        byte += 1;
+    }
+}
+
+/// Calls `emit` with every word of a text; scripts without spaces are cut into overlapping windows.
+///
+/// A window has two dense characters, or four letters of a script such as Thai, and is about as
+/// specific as a word. Words that punctuation joins, such as `std.io`, are taken apart.
+pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let mut rest = text;
+    while let Some(foreign) = first_foreign(rest.as_bytes()) {
+        // A character affects only the text up to the nearest blanks.
+        let (before, after) = rest.as_bytes().split_at(foreign);
+        let start = before.iter().rposition(|&byte| is_blank(byte)).map_or(0, |blank| blank + 1);
+        let end = after.iter().position(|&byte| is_blank(byte)).map_or(rest.len(), |n| foreign + n);
+        let (head, tail) = rest.split_at(end);
+        let (plain, piece) = head.split_at(start);
+        plain_terms(plain, emit);
+        terms_of_any(piece, emit);
+        rest = tail;
+    }
+    plain_terms(rest, emit);
+}
+
+/// Returns where the first character is that is neither ASCII nor a plain letter.
+fn first_foreign(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied().unwrap_or_default();
+        at += match byte {
+            ..0x80 => 1,
+            0xc3..=0xd4 if is_plain_letter(byte, next) => 2,
+            _ => return Some(at),
+        };
+    }
+    None
+}
+
+/// Returns true for the two bytes of a letter of Latin, Greek or Cyrillic.
+///
+/// Of their blocks, these are the ranges with letters only (category `ALetter` of the annex).
+fn is_plain_letter(first: u8, second: u8) -> bool {
+    match u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f) {
+        // The signs of multiplication and division.
+        0xd7 | 0xf7 => false,
+        0xc0..=0x24f => true,
+        code => {
+            matches!(code, 0x388..=0x38a | 0x38e..=0x3a1 | 0x3a3..=0x3f5)
+                || matches!(code, 0x3f7..=0x481 | 0x48a..=0x52f)
+        }
+    }
+}
+
+/// Cuts text of ASCII and plain letters.
+fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        while bytes.get(at).is_some_and(|&byte| IN_RUN[usize::from(byte)]) {
+            at += 1;
+        }
+        // Underscores alone are not a word.
+        if start < at && (bytes[start] != b'_' || bytes[start..at].iter().any(|b| *b != b'_')) {
+            emit(&text[start..at]);
+        }
+        at += 1;
+    }
+}
+
+/// Cuts text of any characters by the annex.
+fn terms_of_any<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let (mut run, mut window) = (0..0, 0);
+    for_each_single(text, &mut |word| {
+        let start = word.as_ptr().addr() - text.as_ptr().addr();
+        let width = match word.chars().next() {
+            Some(first) if first.is_ascii() => 0,
+            Some(first) if is_dense(first) => 2,
+            Some(_) if is_part(word) => 4,
+            _ => 0,
+        };
+        if width == 0 || width != window || start != run.end {
+            emit_windows(&text[run.clone()], window, emit);
+            (run, window) = (start..start, width);
+        }
+        if width == 0 {
+            let joins = |c: char| c.is_ascii_punctuation() && c != '_';
+            word.split(joins).filter(|word| !word.is_empty()).for_each(&mut *emit);
+        } else {
+            run.end = start + word.len();
+        }
+    });
+    emit_windows(&text[run], window, emit);
+}
+
+/// Calls `emit` with every window of a run, or with all of a shorter run.
+fn emit_windows<'t>(run: &'t str, window: usize, emit: &mut impl FnMut(&'t str)) {
+    if run.is_empty() {
+        return;
+    }
+    let starts = run.char_indices().map(|(at, _)| at);
+    let ends = run.char_indices().map(|(at, _)| at).chain([run.len()]).skip(window);
+    let mut emitted = false;
+    for (start, end) in starts.zip(ends) {
+        emit(&run[start..end]);
+        emitted = true;
+    }
+    if !emitted {
+        emit(run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(text: &str) -> Vec<&str> {
+        let mut terms = Vec::new();
+        for_each_term(text, &mut |term| terms.push(term));
+        terms
+    }
+
+    #[test]
+    fn terms_are_words_and_windows_of_scripts_without_spaces() {
+        let terms = |text| terms(text).join("|");
+        assert_eq!(terms("read_file of std.io, 3.5 times"), "read_file|of|std|io|3|5|times");
+        assert_eq!(terms("今天天气 晴"), "今天|天天|天气|晴");
+        assert_eq!(terms("用rust写的 привет"), "用|rust|写的|привет");
+        assert_eq!(terms("สวัสดี 晴天กข"), "สวัส|วัสด|ัสดี|晴天|กข");
+        assert_eq!(terms("el niño l’été __ _a_"), "el|niño|l’été|_a_");
+        assert_eq!(terms(""), "");
+    }
+
+    #[test]
+    fn terms_of_plain_text_are_those_of_the_annex() {
+        fn by_the_annex(text: &str) -> Vec<&str> {
+            let mut terms = Vec::new();
+            terms_of_any(text, &mut |term| terms.push(term));
+            terms
+        }
+        for c in (0..0x3000).filter_map(char::from_u32) {
+            let text = format!("don't 3.5 {c} a{c}b {c}{c}_x 1{c}2 a.{c}:{c} _{c}_ {c}'9");
+            assert_eq!(terms(&text), by_the_annex(&text), "{text:?}");
+        }
+    }
+}
