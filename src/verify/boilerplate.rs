@@ -40,6 +40,9 @@ const BYTES_PER_TERM: usize = 6;
 /// Bytes of a text for each word or pair of words that it probably repeats.
 const BYTES_PER_REPEATED: usize = 32;
 
+/// Terms that are known to be boilerplate, which are most occurrences: 64 KiB.
+const COMMON: usize = 1 << 14;
+
 /// Bytes before the words that a text repeats: how many words these are, and how many pairs.
 const LENS: usize = 8;
 
@@ -53,11 +56,15 @@ pub(super) struct WordCounts {
     /// Documents from which a word is boilerplate.
     least: NonZeroU8,
     lines: Vec<[u8; LINE]>,
+    /// Terms of `least` documents; of those with equal last bits, the one counted last.
+    common: Vec<u32>,
 }
 
 impl WordCounts {
     fn new(least: NonZeroU8) -> Self {
-        Self { least, lines: vec![[0; LINE]; LINES] }
+        // At first, terms that belong elsewhere.
+        let common = (1..).take(COMMON).collect();
+        Self { least, lines: vec![[0; LINE]; LINES], common }
     }
 
     /// Counts the distinct terms of the next document.
@@ -70,7 +77,16 @@ impl WordCounts {
             let count = cells[first].min(cells[second]).saturating_add(1);
             cells[first] = cells[first].max(count);
             cells[second] = cells[second].max(count);
+            if count >= self.least.get() {
+                self.common[term as usize % COMMON] = term;
+            }
         }
+    }
+
+    /// Returns true for most terms that are boilerplate, without a look at the counters.
+    #[inline]
+    fn is_common(&self, term: u32) -> bool {
+        self.common[term as usize % COMMON] == term
     }
 
     /// Returns true if too many documents have a term; once true, it stays true.
@@ -128,12 +144,12 @@ impl WordCounter {
         &self.record
     }
 
-    /// Collects the terms of a text.
+    /// Collects the terms of a text, except most of those that are boilerplate already.
     ///
     /// Numbers and codes differ between the messages of a template, and are left out. Names of
     /// programs that have digits mostly have an underscore, too.
     fn cut(&mut self, text: &str) {
-        let Self { distinct, words, pairs, seen, again, .. } = self;
+        let Self { counts, distinct, words, pairs, seen, again, .. } = self;
         for terms in [&mut *distinct, &mut *words, &mut *pairs] {
             terms.clear();
         }
@@ -143,7 +159,9 @@ impl WordCounter {
         }
         let mut take = |hash: u64, repeated: &mut Vec<u32>| {
             let term = folded(hash);
-            if seen.insert(term.into()) {
+            if counts.is_common(term) {
+                // Its count is high enough.
+            } else if seen.insert(term.into()) {
                 distinct.push(term);
             } else if again.insert(term.into()) {
                 repeated.push(term);
@@ -172,6 +190,7 @@ impl WordCounter {
 
 /// Returns the cache line of a word's counters, and the two counters in it.
 #[allow(clippy::cast_possible_truncation)]
+#[inline]
 fn place(term: u32) -> (usize, [usize; 2]) {
     let [first, second] = [term >> 20, term >> 26].map(|bits| bits as usize % LINE);
     // Two different counters.
@@ -179,12 +198,14 @@ fn place(term: u32) -> (usize, [usize; 2]) {
 }
 
 /// Returns the hash of two words, which depends on their order.
+#[inline]
 fn pair(first: u64, second: u64) -> u64 {
     let mixed = (first.rotate_left(23) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
 }
 
 /// Returns half a hash: enough to tell the terms of two texts apart, and for the place of counters.
+#[inline]
 fn folded(hash: u64) -> u32 {
     u32::try_from((hash ^ (hash >> 32)) & u64::from(u32::MAX)).expect("half of the bits")
 }

@@ -156,8 +156,9 @@ impl EvidenceWriter {
             name: "documents",
             reason: format!("at most {} are supported", u32::MAX),
         })?;
+        let mut text = None;
         let summary = match self.kind {
-            Evidence::Text => Summary::Text(Outline::new(super::utf8(bytes)?)),
+            Evidence::Text => Summary::Text(Outline::new(text.insert(super::utf8(bytes)?))),
             Evidence::Phrases if bytes.is_empty() => Summary::Phrases(PhraseOutline::NOTHING),
             Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(bytes)?),
             Evidence::Nothing | Evidence::Features => Summary::Nothing,
@@ -167,7 +168,7 @@ impl EvidenceWriter {
             self.short += u64::from(outline.is_short());
         }
         let hash = feature_hash::<u128>(bytes, self.seed);
-        let start = self.start(bytes, hash, number)?;
+        let start = self.start((bytes, text), hash, number)?;
         let piece = Piece { hash, start, end: start + bytes.len() as u64, summary };
         piece.encode(&mut self.record);
         self.records.push(&self.record)?;
@@ -176,7 +177,12 @@ impl EvidenceWriter {
     }
 
     /// Returns the offset of a piece, which is appended unless it is known.
-    fn start(&mut self, bytes: &[u8], hash: u128, number: u32) -> Result<u64> {
+    fn start(
+        &mut self,
+        (bytes, text): (&[u8], Option<&str>),
+        hash: u128,
+        number: u32,
+    ) -> Result<u64> {
         let key = halves(hash);
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
@@ -186,8 +192,8 @@ impl EvidenceWriter {
         if fits {
             self.known.insert(key, start);
         }
-        if let Some(words) = &mut self.words {
-            self.bytes.push(words.record(super::utf8(bytes)?, fits))?;
+        if let Some((words, text)) = self.words.as_mut().zip(text) {
+            self.bytes.push(words.record(text, fits))?;
             if !fits {
                 if self.uncounted.is_none() {
                     self.uncounted = Some(Hashes::new(self.directory.as_deref())?);
