@@ -151,8 +151,12 @@ impl Linking<'_> {
         };
         let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(at(place)));
         let outlines = read.as_ref().map(|read| Outlines { read, verification });
-        let (fingerprint, digest) = (&fingerprint, &digest);
-        let grouping = Grouping { count, fingerprint, digest, block, outlines };
+        let rejects = |a: u32, b: u32, apart: u32| {
+            let pair = (apart, at(a), at(b));
+            self.evidence.is_some_and(|of| of.rejects(verification, distance, pair))
+        };
+        let (fingerprint, digest, rejects) = (&fingerprint, &digest, &rejects);
+        let grouping = Grouping { count, fingerprint, digest, block, rejects, outlines };
         join::labelled(&grouping, options, linkage, self.progress, &verify)
     }
 }

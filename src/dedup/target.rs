@@ -116,11 +116,16 @@ impl<F: Fingerprint> Target<'_, F> {
         let fingerprint = |place| self.fingerprints[position(place)];
         let (block, outlined) = self.settings.block(count, evidence, fingerprint);
         let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
+        let rejects = |a: u32, b: u32, apart: u32| {
+            let pair = (apart, position(a), position(b));
+            evidence.is_some_and(|of| of.rejects(verification, distance, pair))
+        };
         let grouping = Grouping {
             count,
             fingerprint: &fingerprint,
             digest: &digest,
             block,
+            rejects: &rejects,
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
         let grouped = join::labelled(&grouping, options, linkage, self.progress, &verify)?;

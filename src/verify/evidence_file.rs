@@ -8,6 +8,7 @@ use std::cell::Cell;
 
 use super::boilerplate::OwnWordsCache;
 use super::edit::{self, LongText};
+use super::length_class::LengthClass;
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
 use super::phrase_set::PhraseOutline;
@@ -106,6 +107,25 @@ impl Piece {
     }
 }
 
+/// The length of a text, in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Length {
+    /// The step of the threshold by length.
+    step: u8,
+    class: LengthClass,
+}
+
+impl Length {
+    pub(super) fn of(outline: &Outline) -> Self {
+        Self { step: outline.step(), class: LengthClass::of(outline.chars) }
+    }
+
+    /// Returns the step of two texts: it rises with the length, so that of the longer one decides.
+    fn step_with(self, other: Self) -> usize {
+        usize::from(self.step.max(other.step))
+    }
+}
+
 /// The pieces of two documents that are compared.
 struct Two {
     ours: Piece,
@@ -165,8 +185,8 @@ pub struct EvidenceFile {
     /// A [`Piece`] per document.
     pub(super) records: SpilledBytes,
     pub(super) documents: u64,
-    /// The step of the threshold by length of each text.
-    pub(super) steps: Vec<u8>,
+    /// The length of each text; none of other evidence.
+    pub(super) lengths: Vec<Length>,
     /// Documents with a short text.
     pub(super) short: u64,
     /// `None` if no word is boilerplate.
@@ -264,9 +284,26 @@ impl EvidenceFile {
 
     /// Returns the step of the threshold by length of two documents; 0 without texts.
     pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
-        // The step rises with the length, so that of the longer text decides.
-        let step = |position: usize| self.steps.get(position).map_or(0, |&step| usize::from(step));
-        step(a).max(step(b))
+        let lengths = self.lengths.get(a).zip(self.lengths.get(b));
+        lengths.map_or(0, |(a, b)| a.step_with(*b))
+    }
+
+    /// Returns true if two documents are too far apart, or too different in length, to pass.
+    ///
+    /// Reads nothing.
+    pub(crate) fn rejects(
+        &self,
+        verification: Verification,
+        within: u32,
+        (distance, a, b): (u32, usize, usize),
+    ) -> bool {
+        let Some((a, b)) = self.lengths.get(a).zip(self.lengths.get(b)) else {
+            return distance > within;
+        };
+        let step = a.step_with(*b);
+        let threshold = verification.edit_threshold(|| step);
+        distance > verification.reach(within, step)
+            || threshold.is_some_and(|threshold| a.class.rejects(b.class, threshold))
     }
 
     /// Does what [`check_while`](Self::check_while) does, up to a distance.
@@ -284,8 +321,7 @@ impl EvidenceFile {
         (distance, a, b): (u32, usize, usize),
         progress: &dyn Progress,
     ) -> Result<Option<f64>> {
-        // Most pairs of long texts end here, and a record is not read.
-        if distance > verification.reach(within, self.step_by_length(a, b)) {
+        if self.rejects(verification, within, (distance, a, b)) {
             return Ok(None);
         }
         self.check_two(verification, distance, &self.two(a, b)?, progress)

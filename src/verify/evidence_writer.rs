@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::Evidence;
 use super::boilerplate::{OwnWordsCache, WordCounter};
-use super::evidence_file::{EvidenceFile, Piece, Summary};
+use super::evidence_file::{EvidenceFile, Length, Piece, Summary};
 use super::long_texts::LongTexts;
 use super::outline::Outline;
 use super::phrase_set::PhraseOutline;
@@ -30,7 +30,7 @@ const PER_HASH: usize = 88;
 /// Collects evidence, document by document, in memory and unnamed temporary files.
 ///
 /// Takes up to 8 MiB of memory for evidence, 4 MiB for cached long texts, 32 bytes per document,
-/// 45 more per text and 72 more per set of phrases, and up to 58 bytes per distinct piece while it
+/// 46 more per text and 72 more per set of phrases, and up to 58 bytes per distinct piece while it
 /// is written. [`memory`](Self::memory) limits that.
 ///
 /// ```
@@ -57,7 +57,7 @@ pub struct EvidenceWriter {
     records: SpillingBytes,
     record: Vec<u8>,
     documents: u64,
-    steps: Vec<u8>,
+    lengths: Vec<Length>,
     short: u64,
     /// Start of each distinct piece by its hash, up to the memory.
     known: HashMap<[u64; 2], u64>,
@@ -85,7 +85,7 @@ impl EvidenceWriter {
             records: SpillingBytes::new(directory, usize::MAX)?,
             record: Vec::new(),
             documents: 0,
-            steps: Vec::new(),
+            lengths: Vec::new(),
             short: 0,
             known: HashMap::new(),
             // Under an unknown seed, nobody can prepare texts that collide.
@@ -164,7 +164,7 @@ impl EvidenceWriter {
             Evidence::Nothing | Evidence::Features => Summary::Nothing,
         };
         if let Summary::Text(outline) = &summary {
-            self.steps.push(outline.step());
+            self.lengths.push(Length::of(outline));
             self.short += u64::from(outline.is_short());
         }
         let hash = feature_hash::<u128>(bytes, self.seed);
@@ -213,12 +213,12 @@ impl EvidenceWriter {
     /// [`Error::Io`] if the rest cannot be written or words cannot be counted.
     pub fn finish(self) -> Result<EvidenceFile> {
         let Self { kind, memory, bytes, records, documents, short, .. } = self;
-        let Self { steps, known, words, uncounted, .. } = self;
+        let Self { lengths, known, words, uncounted, .. } = self;
         drop(known);
         let long = LongTexts::new(LONG_BYTES.min(memory / 16));
         let (bytes, records) = (bytes.finish()?, records.finish()?);
         let own = None;
-        let mut file = EvidenceFile { kind, bytes, records, documents, steps, short, own, long };
+        let mut file = EvidenceFile { kind, bytes, records, documents, lengths, short, own, long };
         if let Some(mut words) = words {
             if let Some(uncounted) = uncounted {
                 for position in uncounted.firsts()?.iter() {

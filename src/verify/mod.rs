@@ -11,6 +11,7 @@ mod edit;
 mod evidence_file;
 mod evidence_writer;
 mod feature_set;
+mod length_class;
 mod long_texts;
 mod options;
 mod outline;

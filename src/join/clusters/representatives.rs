@@ -49,8 +49,20 @@ pub(super) struct Unit<F> {
     pub(super) fingerprint: F,
 }
 
+impl<F> Unit<F> {
+    /// Returns the position and the number.
+    fn names(&self) -> (u32, u32) {
+        (self.position, self.number)
+    }
+}
+
 /// Receives the number of a unit, the position of its representative, and their similarity.
 pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
+
+/// Tells that a representative and a unit certainly do not pass.
+///
+/// Takes the position and the number of each, and their distance.
+pub(super) type Rejects<'a> = dyn Fn((u32, u32), (u32, u32), u32) -> bool + Sync + 'a;
 
 /// The index of a representative and its similarity to the unit that joins it.
 type Joined = (u32, f64);
@@ -83,16 +95,15 @@ pub(super) struct Rule<'a> {
     pub(super) options: JoinOptions,
     pub(super) progress: &'a dyn Progress,
     pub(super) verify: &'a Verify<'a>,
-    /// Returns true if a representative and a unit certainly do not pass, by their numbers.
-    pub(super) rejects: &'a (dyn Fn(u32, u32) -> bool + Sync),
+    pub(super) rejects: &'a Rejects<'a>,
     /// Near pairs that are buffered, so that a unit meets its representatives in order.
     pub(super) waiting: usize,
 }
 
 impl Rule<'_> {
     fn is_near<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> bool {
-        kept.fingerprint.distance(unit.fingerprint) <= self.options.distance
-            && !(self.rejects)(kept.number, unit.number)
+        let apart = kept.fingerprint.distance(unit.fingerprint);
+        apart <= self.options.distance && !(self.rejects)(kept.names(), unit.names(), apart)
     }
 
     fn passes<F: Fingerprint>(&self, kept: &Unit<F>, unit: &Unit<F>) -> Result<Option<f64>> {
@@ -262,9 +273,10 @@ impl Rule<'_> {
             for pair in pairs {
                 let (a, b) = (our_places.place(pair.a), their_places.place(pair.b));
                 for &unit in theirs.units(b) {
-                    let number = units[unit as usize].number;
+                    let names = units[unit as usize].names();
                     let perhaps = ours.units(a).iter().filter(|&&representative| {
-                        !(self.rejects)(kept[representative as usize].number, number)
+                        let kept = kept[representative as usize].names();
+                        !(self.rejects)(kept, names, pair.distance)
                     });
                     near.extend(perhaps.map(|&representative| (unit, representative)));
                     if near.len() >= self.waiting {

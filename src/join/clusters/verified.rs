@@ -80,6 +80,8 @@ pub(crate) struct Documents<'a, F> {
     pub(crate) digest: &'a (dyn Fn(u32) -> Result<u64> + Sync),
     /// Documents of a block; memory is about 300 bytes for each at 64 bits, and that of outlines.
     pub(crate) block: u32,
+    /// Returns true if two documents certainly do not pass; takes what `verify` takes.
+    pub(crate) rejects: &'a (dyn Fn(u32, u32, u32) -> bool + Sync),
     /// Rejects pairs under representatives before `verify` is asked; `None` rejects none.
     pub(crate) outlines: Option<Outlines<'a>>,
 }
@@ -92,6 +94,17 @@ impl<F: Fingerprint> Documents<'_, F> {
             let first = at * block;
             first..first.saturating_add(block).min(count)
         })
+    }
+
+    /// Returns true if two units certainly do not pass, by place and number.
+    fn reject(
+        &self,
+        read: &[BigramOutline],
+        (a, our): (u32, u32),
+        (b, their): (u32, u32),
+        apart: u32,
+    ) -> bool {
+        (self.rejects)(a, b, apart) || self.outlines.is_some_and(|of| of.reject(read, our, their))
     }
 
     /// Reads the outlines of some documents.
@@ -171,6 +184,7 @@ pub fn verified_clusters<F: Fingerprint>(
         fingerprint: &|place| fps[place as usize],
         digest: &|place| Ok(digests[place as usize]),
         block: u32::MAX,
+        rejects: &|_, _, _| false,
         outlines: None,
     };
     Ok(labelled(&documents, options.into(), linkage, progress, verify)?.labels)
@@ -279,11 +293,13 @@ fn represented<F: Fingerprint>(
                 some.iter().zip(units.count()..).map(|(&place, at)| unit(place, at)).collect();
             outlines.truncate(places.len());
             outlines.append(&mut documents.read_outlines(&some)?);
-            let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
+            let rejects =
+                |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
             let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
             left = rule.apart(&kept, &left, &mut label)?;
         }
-        let rejects = |a, b| documents.outlines.is_some_and(|of| of.reject(&outlines, a, b));
+        let rejects =
+            |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
         let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
         rule.among(&left, &mut label)?;
         for (place, &unit) in block.zip(&units.of) {

@@ -51,7 +51,7 @@ fn labels(
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    let rejects = &|_, _| false;
+    let rejects = &|_, _, _| false;
     Rule { options: JoinOptions::new(distance), progress, verify, rejects, waiting: WAITING }
         .among(units, &mut label)?;
     Ok(labels)
@@ -71,7 +71,7 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
             assert_eq!(a % 2, b % 2, "seed {seed}: {a} {b}");
             verify(a, b, apart)
         };
-        let rejects = |a: u32, b: u32| a % 2 != b % 2;
+        let rejects = |(_, a): (u32, u32), (_, b): (u32, u32), _| a % 2 != b % 2;
         let (distance, progress, waiting) = (2, &(), WAITING);
         let rule = Rule {
             options: JoinOptions::new(distance),
