@@ -21,7 +21,6 @@ mod secret;
 mod tokens;
 
 pub(crate) use descriptor::{renewed, require as require_resources, without_keys};
-pub(crate) use features::seen::Seen;
 pub use form::casefold::casefold;
 pub use form::clean::{Clean, clean_page, clean_post};
 pub use form::encoding::{Decoded, Encoding, decode, looks_binary};

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::long_texts::{Cache, Cached};
+use super::repetitions::{Repetitions, Terms};
 use super::spilled::SpilledBytes;
 use crate::error::Result;
-use crate::text::{Seen, for_each_term};
+use crate::text::for_each_term;
 
 /// Default number of documents from which a word is boilerplate.
 ///
@@ -31,14 +32,8 @@ const LINES: usize = 1 << 19;
 /// Most bytes of own words that are cached.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Most bytes that the set of a long text keeps for the next one.
-const SEEN_BYTES: usize = 1 << 20;
-
 /// Bytes of a text for each distinct word or pair of words that it probably has.
 const BYTES_PER_TERM: usize = 6;
-
-/// Bytes of a text for each word or pair of words that it probably repeats.
-const BYTES_PER_REPEATED: usize = 32;
 
 /// Terms that are known to be boilerplate, which are most occurrences: 64 KiB.
 const COMMON: usize = 1 << 14;
@@ -100,26 +95,23 @@ impl WordCounts {
 #[derive(Debug)]
 pub(super) struct WordCounter {
     counts: WordCounts,
-    distinct: Vec<u32>,
-    /// Terms that occur more than once.
-    words: Vec<u32>,
-    pairs: Vec<u32>,
-    seen: Seen,
-    again: Seen,
+    repetitions: Repetitions,
+    words: Terms,
+    pairs: Terms,
     record: Vec<u8>,
 }
 
 impl WordCounter {
     pub(super) fn new(least: NonZeroU8) -> Self {
-        let (seen, again) = (Seen::default(), Seen::default());
-        let [distinct, words, pairs] = [const { Vec::new() }; 3];
-        Self { counts: WordCounts::new(least), distinct, words, pairs, seen, again, record: vec![] }
+        let (words, pairs) = (Terms::default(), Terms::default());
+        let (counts, repetitions) = (WordCounts::new(least), Repetitions::default());
+        Self { counts, repetitions, words, pairs, record: Vec::new() }
     }
 
     /// Counts the terms of the next text.
     pub(super) fn add(&mut self, text: &str) {
         self.cut(text);
-        self.counts.add(&self.distinct);
+        self.counts.add(&self.repetitions.distinct);
     }
 
     /// Returns what [`OwnWordsCache`] reads of a text, which is counted or will be.
@@ -128,58 +120,44 @@ impl WordCounter {
     pub(super) fn record(&mut self, text: &str, is_counted: bool) -> &[u8] {
         self.cut(text);
         if is_counted {
-            self.counts.add(&self.distinct);
+            self.counts.add(&self.repetitions.distinct);
         }
         self.record.clear();
-        let terms = [&mut self.words, &mut self.pairs];
-        for terms in terms {
+        let kinds = [&mut self.words.repeated, &mut self.pairs.repeated];
+        for terms in kinds {
             terms.retain(|&term| !self.counts.is_boilerplate(term));
             terms.sort_unstable();
             let len = u32::try_from(terms.len()).expect("different terms have different hashes");
             self.record.extend_from_slice(&len.to_be_bytes());
         }
-        for term in self.words.iter().chain(&self.pairs) {
+        for term in self.words.repeated.iter().chain(&self.pairs.repeated) {
             self.record.extend_from_slice(&term.to_be_bytes());
         }
         &self.record
     }
 
-    /// Collects the terms of a text, except most of those that are boilerplate already.
-    ///
-    /// Numbers and codes differ between the messages of a template, and are left out. Names of
-    /// programs that have digits mostly have an underscore, too.
+    /// Collects the terms of a text, except numbers, codes and most of what is boilerplate already.
     fn cut(&mut self, text: &str) {
-        let Self { counts, distinct, words, pairs, seen, again, .. } = self;
-        for terms in [&mut *distinct, &mut *words, &mut *pairs] {
-            terms.clear();
-        }
-        for (set, bytes) in [(&mut *seen, BYTES_PER_TERM), (&mut *again, BYTES_PER_REPEATED)] {
-            set.release_above(SEEN_BYTES);
-            set.reset(text.len() / bytes);
-        }
-        let mut take = |hash: u64, repeated: &mut Vec<u32>| {
-            let term = folded(hash);
-            if counts.is_common(term) {
-                // Its count is high enough.
-            } else if seen.insert(term.into()) {
-                distinct.push(term);
-            } else if again.insert(term.into()) {
-                repeated.push(term);
-            }
-        };
+        let Self { counts, repetitions, words, pairs, .. } = self;
+        repetitions.reset(text.len() / BYTES_PER_TERM);
+        words.repeated.clear();
+        pairs.repeated.clear();
+        let wanted = |term| !counts.is_common(term);
         let mut before = None;
-        for_each_term(text, &mut |word| {
-            let bytes = word.as_bytes();
-            if bytes.iter().any(u8::is_ascii_digit) && !bytes.contains(&b'_') {
+        for_each_term(text, &mut |word, is_code| {
+            // Numbers and codes differ between the messages of a template.
+            if is_code {
                 before = None;
                 return;
             }
-            let hash = xxh3_64(bytes);
-            take(hash, words);
+            let hash = xxh3_64(word.as_bytes());
+            repetitions.add(folded(hash), words, wanted);
             if let Some(before) = before.replace(hash) {
-                take(pair(before, hash), pairs);
+                repetitions.add(folded(pair(before, hash)), pairs, wanted);
             }
         });
+        repetitions.finish(words, wanted);
+        repetitions.finish(pairs, wanted);
     }
 
     /// Returns the final counts.

@@ -39,10 +39,12 @@ impl Outline {
     /// Counts the characters of a text.
     pub(super) fn new(text: &str) -> Self {
         let (counts, chars, dense) = if text.is_ascii() {
-            (count_ascii(text.as_bytes()), u32::try_from(text.len()).unwrap_or(u32::MAX), 0)
+            (count_ascii(text.as_bytes()), text.len(), 0)
         } else {
             count_chars(text)
         };
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let (counts, chars, dense) = (counts.map(number), number(chars), number(dense));
         let most = counts.iter().copied().max().unwrap_or(0);
         let shift = (u32::BITS - most.leading_zeros()).saturating_sub(u8::BITS);
         let counts = counts.map(|count| u8::try_from(count >> shift).expect("eight bits are left"));
@@ -201,39 +203,39 @@ fn bigrams(text: &str) -> [u64; WORDS] {
     set
 }
 
+/// Sets of counters that take turns, because equal letters in a row would wait for one counter.
+const SETS: usize = 4;
+
 /// Counts all characters per counter, all characters, and dense characters.
-fn count_chars(text: &str) -> ([u32; COUNTERS], u32, u32) {
-    let mut counts = [0_u32; COUNTERS];
-    let (mut chars, mut dense) = (0_u32, 0_u32);
+fn count_chars(text: &str) -> ([usize; COUNTERS], usize, usize) {
+    let mut sets = [[0; COUNTERS]; SETS];
+    let (mut chars, mut dense) = (0, 0);
     for c in text.chars() {
-        let count = &mut counts[counter(c)];
-        *count = count.saturating_add(1);
-        chars = chars.saturating_add(1);
-        dense = dense.saturating_add(u32::from(is_dense(c)));
+        sets[chars % SETS][counter(c)] += 1;
+        chars += 1;
+        if c >= FIRST_DENSE {
+            dense += usize::from(is_dense(c));
+        }
     }
-    (counts, chars, dense)
+    (sum(&sets), chars, dense)
 }
 
+/// No character before it is dense.
+const FIRST_DENSE: char = '\u{1100}';
+
 /// Does what [`count_chars`] does for ASCII.
-///
-/// Four sets of counters take turns, because equal letters in a row would wait for the same
-/// counter.
-fn count_ascii(text: &[u8]) -> [u32; COUNTERS] {
-    let mut sets = [[0_u32; COUNTERS]; 4];
-    let (fours, rest) = text.as_chunks::<4>();
-    let mut add = |set: usize, byte: u8| {
-        let count = &mut sets[set][usize::from(byte) % COUNTERS];
-        *count = count.saturating_add(1);
-    };
-    for &[a, b, c, d] in fours {
-        add(0, a);
-        add(1, b);
-        add(2, c);
-        add(3, d);
+fn count_ascii(text: &[u8]) -> [usize; COUNTERS] {
+    let mut sets = [[0; COUNTERS]; SETS];
+    let (turns, rest) = text.as_chunks::<SETS>();
+    for bytes in turns.iter().map(<[u8; SETS]>::as_slice).chain([rest]) {
+        for (set, &byte) in sets.iter_mut().zip(bytes) {
+            set[usize::from(byte) % COUNTERS] += 1;
+        }
     }
-    for &byte in rest {
-        add(0, byte);
-    }
+    sum(&sets)
+}
+
+fn sum(sets: &[[usize; COUNTERS]; SETS]) -> [usize; COUNTERS] {
     std::array::from_fn(|at| sets.iter().map(|set| set[at]).sum())
 }
 

@@ -15,7 +15,7 @@ use crate::sketch::feature_hash;
 /// The author of a text knows the hashes of its features and could choose words that collide.
 /// Therefore the slot of a hash also depends on a random number of the process.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(in crate::text) struct Seen {
     /// Slots; their number is a power of two, at most three quarters are used, 0 is free.
     slots: Vec<u64>,
     len: usize,
@@ -38,7 +38,7 @@ const FEWEST: usize = 256;
 
 impl Seen {
     /// Clears the set and makes room for `expected` hashes, up to a limit.
-    pub(crate) fn reset(&mut self, expected: usize) {
+    pub(in crate::text) fn reset(&mut self, expected: usize) {
         // Longer texts repeat features; the set grows on demand.
         let slots = (expected + expected / 4).min(1 << 15).next_power_of_two().max(FEWEST);
         self.slots.clear();
@@ -48,7 +48,7 @@ impl Seen {
 
     /// Adds a hash; returns true if it is new.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u64) -> bool {
+    pub(in crate::text) fn insert(&mut self, hash: u64) -> bool {
         if hash == 0 {
             return !std::mem::replace(&mut self.zero, true);
         }
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     /// Shrinks a set larger than `bytes`.
-    pub(crate) fn release_above(&mut self, bytes: usize) {
+    pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.slots.capacity() * size_of::<u64>() > bytes {
             *self = Self::default();
         }

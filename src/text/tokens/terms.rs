@@ -7,26 +7,44 @@
 use super::words::{for_each_single, is_blank, is_part};
 use crate::text::form::letter::is_dense;
 
-/// Whether a byte belongs to a run, in text of ASCII and plain letters.
-static IN_RUN: [bool; 256] = in_run();
+/// A byte of a letter or a digit.
+const WORD: u8 = 1;
+const DIGIT: u8 = 2;
+const UNDERSCORE: u8 = 4;
 
-const fn in_run() -> [bool; 256] {
-    let mut in_run = [false; 256];
+/// What each byte is in text of ASCII and plain letters; 0 is outside terms.
+static KINDS: [u8; 256] = kinds();
+
+const fn kinds() -> [u8; 256] {
+    let mut kinds = [0; 256];
     let mut byte = 0_u8;
     loop {
-        in_run[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        kinds[byte as usize] = match byte {
+            b'0'..=b'9' => WORD | DIGIT,
+            b'_' => UNDERSCORE,
+            b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => WORD,
+            _ => 0,
+        };
         if byte == u8::MAX {
-            return in_run;
+            return kinds;
         }
         byte += 1;
     }
 }
 
-/// Calls `emit` with every word of a text; scripts without spaces are cut into overlapping windows.
+/// Returns true for the kinds of bytes of a number or a code.
 ///
-/// A window has two dense characters, or four letters of a script such as Thai, and is about as
-/// specific as a word. Words that punctuation joins, such as `std.io`, are taken apart.
-pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+/// It has a digit. Names of programs that have one mostly have an underscore, too.
+fn is_code(kinds: u8) -> bool {
+    kinds & DIGIT != 0 && kinds & UNDERSCORE == 0
+}
+
+/// Calls `emit` with every word of a text and whether it is a number or a code.
+///
+/// Scripts without spaces are cut into overlapping windows of two dense characters, or of four
+/// letters of a script such as Thai, which are about as specific as a word. Words that punctuation
+/// joins, such as `std.io`, are taken apart.
+pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
     let mut rest = text;
     while let Some(foreign) = first_foreign(rest.as_bytes()) {
         // A character affects only the text up to the nearest blanks.
@@ -36,7 +54,10 @@ pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
         let (head, tail) = rest.split_at(end);
         let (plain, piece) = head.split_at(start);
         plain_terms(plain, emit);
-        terms_of_any(piece, emit);
+        terms_of_any(piece, &mut |term| {
+            let kinds = term.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
+            emit(term, is_code(kinds));
+        });
         rest = tail;
     }
     plain_terms(rest, emit);
@@ -72,17 +93,20 @@ fn is_plain_letter(first: u8, second: u8) -> bool {
 }
 
 /// Cuts text of ASCII and plain letters.
-fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let start = at;
-        while bytes.get(at).is_some_and(|&byte| IN_RUN[usize::from(byte)]) {
+        let (start, mut kinds) = (at, 0);
+        while let Some(&byte) = bytes.get(at)
+            && KINDS[usize::from(byte)] != 0
+        {
+            kinds |= KINDS[usize::from(byte)];
             at += 1;
         }
         // Underscores alone are not a word.
-        if start < at && (bytes[start] != b'_' || bytes[start..at].iter().any(|b| *b != b'_')) {
-            emit(&text[start..at]);
+        if kinds & WORD != 0 {
+            emit(&text[start..at], is_code(kinds));
         }
         at += 1;
     }
@@ -136,8 +160,16 @@ mod tests {
 
     fn terms(text: &str) -> Vec<&str> {
         let mut terms = Vec::new();
-        for_each_term(text, &mut |term| terms.push(term));
+        for_each_term(text, &mut |term, _| terms.push(term));
         terms
+    }
+
+    #[test]
+    fn terms_with_a_digit_are_codes_unless_they_have_an_underscore() {
+        let mut codes = Vec::new();
+        let text = "a 1200 read_u8 x7k2 _ é9 晴7 seven_7";
+        for_each_term(text, &mut |term, is_code| codes.extend(is_code.then_some(term)));
+        assert_eq!(codes, ["1200", "x7k2", "é9", "7"]);
     }
 
     #[test]
