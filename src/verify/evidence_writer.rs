@@ -118,8 +118,8 @@ impl EvidenceWriter {
     /// Counts the words of texts, for a check that excludes boilerplate.
     ///
     /// A word of at least `documents` different texts is boilerplate. Default = `None`: no word is.
-    /// Takes 32 MiB of memory for counts, and up to 8 MiB for the words of documents. See
-    /// [`Verification::boilerplate`].
+    /// Takes 32 MiB of memory for counts, up to 8 MiB for the words of documents, and 4 bytes behind
+    /// a text for every word and pair that it repeats. See [`Verification::boilerplate`].
     ///
     /// [`Verification::boilerplate`]: super::Verification::boilerplate
     ///
