@@ -155,8 +155,10 @@ impl Linking<'_> {
             let pair = (apart, at(a), at(b));
             self.evidence.is_some_and(|of| of.rejects(verification, distance, pair))
         };
-        let (fingerprint, digest, rejects) = (&fingerprint, &digest, &rejects);
-        let grouping = Grouping { count, fingerprint, digest, block, rejects, outlines };
+        let bands = self.evidence.map(|of| of.bands(verification));
+        let band = |place: u32| bands.as_ref().map_or(0, |bands| bands(at(place)));
+        let (fingerprint, digest, rejects, band) = (&fingerprint, &digest, &rejects, &band);
+        let grouping = Grouping { count, fingerprint, digest, block, rejects, band, outlines };
         join::labelled(&grouping, options, linkage, self.progress, &verify)
     }
 }

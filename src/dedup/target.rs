@@ -120,12 +120,15 @@ impl<F: Fingerprint> Target<'_, F> {
             let pair = (apart, position(a), position(b));
             evidence.is_some_and(|of| of.rejects(verification, distance, pair))
         };
+        let bands = evidence.map(|of| of.bands(verification));
+        let band = |place: u32| bands.as_ref().map_or(0, |bands| bands(position(place)));
         let grouping = Grouping {
             count,
             fingerprint: &fingerprint,
             digest: &digest,
             block,
             rejects: &rejects,
+            band: &band,
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
         let grouped = join::labelled(&grouping, options, linkage, self.progress, &verify)?;

@@ -8,12 +8,12 @@ use std::cell::Cell;
 
 use super::boilerplate::OwnWordsCache;
 use super::edit::{self, LongText};
-use super::length_class::LengthClass;
+use super::length_class::{Bands, LengthClass};
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
 use super::phrase_set::PhraseOutline;
 use super::spilled::SpilledBytes;
-use super::{Evidence, Extent, Verification};
+use super::{Evidence, Extent, Verification, by_length};
 use crate::error::{Error, Result};
 use crate::progress::{self, Progress};
 
@@ -286,6 +286,18 @@ impl EvidenceFile {
     pub(crate) fn step_by_length(&self, a: usize, b: usize) -> usize {
         let lengths = self.lengths.get(a).zip(self.lengths.get(b));
         lengths.map_or(0, |(a, b)| a.step_with(*b))
+    }
+
+    /// Returns the band of a document's length, for joins.
+    ///
+    /// Documents pass only if their bands are equal or neighbours. Without texts all are equal.
+    pub(crate) fn bands(&self, verification: Verification) -> impl Fn(usize) -> u8 {
+        let ends = [0, by_length::STEPS].map(|step| verification.edit_threshold(|| step));
+        let bands = ends.into_iter().flatten().reduce(f64::min).map(Bands::new);
+        move |position| {
+            let length = bands.as_ref().zip(self.lengths.get(position));
+            length.map_or(0, |(bands, length)| bands.of(length.class))
+        }
     }
 
     /// Returns true if two documents are too far apart, or too different in length, to pass.

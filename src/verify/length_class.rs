@@ -55,9 +55,48 @@ impl LengthClass {
     }
 }
 
+/// Bands of lengths: texts whose bands are not neighbours are too different in length to pass.
+#[derive(Debug)]
+pub(super) struct Bands([u8; 256]);
+
+impl Bands {
+    /// Cuts all lengths into bands for an edit similarity, as narrow as it allows.
+    pub(super) fn new(threshold: f64) -> Self {
+        let mut bands = [0; 256];
+        let (mut band, mut start) = (0, 0_u8);
+        for class in 1..=u8::MAX {
+            let longest_before = LengthClass(start.saturating_sub(1));
+            if LengthClass(class).rejects(longest_before, threshold) {
+                (band, start) = (band + 1, class);
+            }
+            bands[usize::from(class)] = band;
+        }
+        Self(bands)
+    }
+
+    pub(super) fn of(&self, length: LengthClass) -> u8 {
+        self.0[usize::from(length.0)]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_of_bands_that_are_no_neighbours_are_too_different() {
+        for (threshold, fewest) in [(0.0, 1), (0.5, 10), (0.78, 40), (0.95, 90), (1.0, 200)] {
+            let bands = Bands::new(threshold);
+            assert!(bands.0[255] >= fewest - 1, "{threshold}: {}", bands.0[255]);
+            for long in (0..400).chain((400..40_000).step_by(331)).chain([3_000_000, u32::MAX]) {
+                for short in (0..=long).rev().step_by(long as usize / 200 + 1) {
+                    let [a, b] = [long, short].map(|chars| bands.of(LengthClass::of(chars)));
+                    let differ = (long - short) as usize > most_edits(long as usize, threshold);
+                    assert!(differ || a - b <= 1, "{threshold}: {long} {short}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_length_is_in_its_class() {

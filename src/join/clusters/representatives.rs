@@ -37,6 +37,9 @@ const SAMPLE: usize = 128;
 /// Finding a pair by a join costs as much as scanning 32 pairs by distance.
 const DENSE: usize = 32;
 
+/// Number of bands that a byte can name.
+const BANDS: usize = 256;
+
 /// With at most this many representatives units are scanned.
 const FEW: usize = 256;
 
@@ -96,6 +99,8 @@ pub(super) struct Rule<'a> {
     pub(super) progress: &'a dyn Progress,
     pub(super) verify: &'a Verify<'a>,
     pub(super) rejects: &'a Rejects<'a>,
+    /// Returns the band of a position; documents pass only if theirs are equal or neighbours.
+    pub(super) band: &'a (dyn Fn(u32) -> u8 + Sync),
     /// Near pairs that are buffered, so that a unit meets its representatives in order.
     pub(super) waiting: usize,
 }
@@ -179,10 +184,10 @@ impl Rule<'_> {
         units: &[Unit<F>],
         label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
-        let found = if kept.len() <= FEW || self.is_dense(kept, units) {
+        let found = if kept.len() <= FEW {
             self.first_by_scan(kept, units)?
         } else {
-            self.first_by_join(kept, units)?
+            self.first_by_bands(kept, units)?
         };
         let mut left = Vec::new();
         for (unit, first) in units.iter().zip(found) {
@@ -195,6 +200,41 @@ impl Rule<'_> {
         }
         self.progress.advance((units.len() - left.len()) as u64);
         Ok(left)
+    }
+
+    /// Returns the result of [`first_by_scan`](Self::first_by_scan), band by band.
+    fn first_by_bands<F: Fingerprint>(
+        &self,
+        kept: &[Unit<F>],
+        units: &[Unit<F>],
+    ) -> Result<Vec<Option<Joined>>> {
+        let (our_bands, their_bands) = (self.bands(kept), self.bands(units));
+        let mut found = vec![None; units.len()];
+        for (band, theirs) in their_bands.iter().enumerate().filter(|(_, all)| !all.is_empty()) {
+            let neighbours = band.saturating_sub(1)..=(band + 1).min(BANDS - 1);
+            let mut ours = our_bands[neighbours].concat();
+            ours.sort_unstable();
+            let some_kept: Vec<Unit<F>> = ours.iter().map(|&at| kept[at as usize]).collect();
+            let some: Vec<Unit<F>> = theirs.iter().map(|&at| units[at as usize]).collect();
+            let first = if ours.len() <= FEW || self.is_dense(&some_kept, &some) {
+                self.first_by_scan(&some_kept, &some)?
+            } else {
+                self.first_by_join(&some_kept, &some)?
+            };
+            for (&at, first) in theirs.iter().zip(first) {
+                found[at as usize] = first.map(|(at, similar)| (ours[at as usize], similar));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the indices of the units of each band, ascending.
+    fn bands<F: Fingerprint>(&self, units: &[Unit<F>]) -> Vec<Vec<u32>> {
+        let mut bands = vec![Vec::new(); BANDS];
+        for (unit, at) in units.iter().zip(0..) {
+            bands[usize::from((self.band)(unit.position))].push(at);
+        }
+        bands
     }
 
     /// Returns true if so many pairs are near that scanning is cheaper than a join.

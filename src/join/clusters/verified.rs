@@ -82,6 +82,8 @@ pub(crate) struct Documents<'a, F> {
     pub(crate) block: u32,
     /// Returns true if two documents certainly do not pass; takes what `verify` takes.
     pub(crate) rejects: &'a (dyn Fn(u32, u32, u32) -> bool + Sync),
+    /// Returns the band of a document; two pass only if theirs are equal or neighbours.
+    pub(crate) band: &'a (dyn Fn(u32) -> u8 + Sync),
     /// Rejects pairs under representatives before `verify` is asked; `None` rejects none.
     pub(crate) outlines: Option<Outlines<'a>>,
 }
@@ -185,6 +187,7 @@ pub fn verified_clusters<F: Fingerprint>(
         digest: &|place| Ok(digests[place as usize]),
         block: u32::MAX,
         rejects: &|_, _, _| false,
+        band: &|_| 0,
         outlines: None,
     };
     Ok(labelled(&documents, options.into(), linkage, progress, verify)?.labels)
@@ -261,6 +264,7 @@ fn represented<F: Fingerprint>(
 ) -> Result<Labelled> {
     progress::check(progress)?;
     progress.begin("grouping", Some(u64::from(documents.count)));
+    let band = documents.band;
     let waiting = (documents.block as usize).clamp(1 << 12, WAITING);
     let mut labels: Vec<u32> = Vec::with_capacity(documents.count as usize);
     let mut similarities = Vec::new();
@@ -295,12 +299,12 @@ fn represented<F: Fingerprint>(
             outlines.append(&mut documents.read_outlines(&some)?);
             let rejects =
                 |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
-            let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
+            let rule = Rule { options, progress, verify, rejects: &rejects, band, waiting };
             left = rule.apart(&kept, &left, &mut label)?;
         }
         let rejects =
             |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
-        let rule = Rule { options, progress, verify, rejects: &rejects, waiting };
+        let rule = Rule { options, progress, verify, rejects: &rejects, band, waiting };
         rule.among(&left, &mut label)?;
         for (place, &unit) in block.zip(&units.of) {
             let (label, similarity) = of_unit[unit as usize];

@@ -51,9 +51,8 @@ fn labels(
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    let rejects = &|_, _, _| false;
-    Rule { options: JoinOptions::new(distance), progress, verify, rejects, waiting: WAITING }
-        .among(units, &mut label)?;
+    let (options, rejects, band) = (JoinOptions::new(distance), &|_, _, _| false, &|_| 0);
+    Rule { options, progress, verify, rejects, band, waiting: WAITING }.among(units, &mut label)?;
     Ok(labels)
 }
 
@@ -78,6 +77,7 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
             progress,
             verify: &strict,
             rejects: &rejects,
+            band: &|_| 0,
             waiting,
         };
         let mut found = Vec::new();
@@ -87,6 +87,39 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
         rule.among(&units(&fps), &mut label).unwrap();
         found.sort_unstable();
         assert!(found == one_by_one(&fps, distance, &verify), "seed {seed}");
+    }
+}
+
+#[test]
+fn bands_change_no_label() {
+    let seed = 12;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let dense: Vec<u64> = (0..3 * BLOCK).map(|_| rng.u64(0..64)).collect();
+    let spread = |fps: &u64| fps.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fps % 3);
+    let sparse: Vec<u64> = (0..4 * BLOCK).map(|_| spread(&rng.u64(0..2000))).collect();
+    for fps in [dense, sparse] {
+        for bands in [1, 2, 3, 256] {
+            let band = |position: u32| u8::try_from(position.wrapping_mul(37) % bands).unwrap();
+            let verify = |a: u32, b: u32, _| {
+                let neighbours = band(a).abs_diff(band(b)) <= 1;
+                Ok((neighbours && (a ^ b) % 5 < 2).then_some(1.0))
+            };
+            let rule = Rule {
+                options: JoinOptions::new(2),
+                progress: &(),
+                verify: &verify,
+                rejects: &|_, _, _| false,
+                band: &band,
+                waiting: WAITING,
+            };
+            let mut found = Vec::new();
+            let mut label = |number, label, similarity: Option<f64>| {
+                found.push((number, label, similarity.map(f64::to_bits)));
+            };
+            rule.among(&units(&fps), &mut label).unwrap();
+            found.sort_unstable();
+            assert!(found == one_by_one(&fps, 2, &verify), "seed {seed}: {bands}");
+        }
     }
 }
 
