@@ -11,101 +11,11 @@ use super::edit::{self, LongText};
 use super::length_class::{Bands, LengthClass};
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
-use super::phrase_set::PhraseOutline;
+use super::piece::{LONGEST, Piece};
 use super::spilled::SpilledBytes;
 use super::{Evidence, Extent, Verification, by_length};
 use crate::error::{Error, Result};
 use crate::progress::{self, Progress};
-
-/// Bytes of a record before the outline.
-const PLACE: usize = 32;
-
-/// The evidence of a document, known without reading it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    /// Only equal pieces have equal hashes.
-    pub(super) hash: u128,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) summary: Summary,
-}
-
-/// The outline of a piece, by its kind.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Summary {
-    Nothing,
-    Text(Outline),
-    Phrases(PhraseOutline),
-}
-
-impl Piece {
-    /// The piece of a position out of range.
-    const NOWHERE: Self = Self { hash: u128::MAX, start: 0, end: 0, summary: Summary::Nothing };
-
-    /// Returns the bytes of a record.
-    fn bytes(kind: Evidence) -> usize {
-        PLACE
-            + match kind {
-                Evidence::Text => Outline::BYTES,
-                Evidence::Phrases => PhraseOutline::BYTES,
-                Evidence::Nothing | Evidence::Features => 0,
-            }
-    }
-
-    /// Writes the record in place of what is in the buffer.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        out.clear();
-        out.extend_from_slice(&self.hash.to_be_bytes());
-        out.extend_from_slice(&self.start.to_be_bytes());
-        out.extend_from_slice(&self.end.to_be_bytes());
-        match &self.summary {
-            Summary::Nothing => {}
-            Summary::Text(outline) => outline.encode(out),
-            Summary::Phrases(outline) => outline.encode(out),
-        }
-    }
-
-    fn decode(bytes: &[u8], kind: Evidence) -> Option<Self> {
-        let (hash, bytes) = bytes.split_first_chunk()?;
-        let (start, bytes) = bytes.split_first_chunk()?;
-        let (end, bytes) = bytes.split_first_chunk()?;
-        let summary = match kind {
-            Evidence::Text => Summary::Text(Outline::decode(bytes.first_chunk()?)),
-            Evidence::Phrases => Summary::Phrases(PhraseOutline::decode(bytes.first_chunk()?)),
-            Evidence::Nothing | Evidence::Features => Summary::Nothing,
-        };
-        let hash = u128::from_be_bytes(*hash);
-        let (start, end) = (u64::from_be_bytes(*start), u64::from_be_bytes(*end));
-        Some(Self { hash, start, end, summary })
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "half of the hash is a hash")]
-    fn digest(&self) -> u64 {
-        self.hash as u64
-    }
-
-    fn is_empty(&self) -> bool {
-        self.start == self.end
-    }
-
-    fn len(&self) -> u64 {
-        self.end - self.start
-    }
-
-    fn outline(&self) -> Option<&Outline> {
-        match &self.summary {
-            Summary::Text(outline) => Some(outline),
-            Summary::Nothing | Summary::Phrases(_) => None,
-        }
-    }
-
-    fn phrases(&self) -> Option<&PhraseOutline> {
-        match &self.summary {
-            Summary::Phrases(outline) => Some(outline),
-            Summary::Nothing | Summary::Text(_) => None,
-        }
-    }
-}
 
 /// The length of a text, in memory.
 #[derive(Debug, Clone, Copy)]
@@ -220,7 +130,7 @@ impl EvidenceFile {
         if position as u64 >= self.documents {
             return Ok(Piece::NOWHERE);
         }
-        let mut record = [0; PLACE + PhraseOutline::BYTES];
+        let mut record = [0; LONGEST];
         let len = Piece::bytes(self.kind);
         let record = record.get_mut(..len).expect("records of phrases are the longest");
         self.records.read(position as u64 * len as u64, record)?;

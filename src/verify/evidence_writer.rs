@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::Evidence;
 use super::boilerplate::{OwnWordsCache, WordCounter};
-use super::evidence_file::{EvidenceFile, Length, Piece, Summary};
+use super::evidence_file::{EvidenceFile, Length};
 use super::long_texts::LongTexts;
 use super::outline::Outline;
 use super::phrase_set::PhraseOutline;
+use super::piece::{Piece, Summary};
 use super::spilled::{Hashes, SpillingBytes};
 use crate::error::{Error, Result};
 use crate::sketch::feature_hash;

@@ -16,6 +16,7 @@ mod long_texts;
 mod options;
 mod outline;
 mod phrase_set;
+mod piece;
 mod repetitions;
 mod rule;
 pub(crate) mod spilled;

@@ -6,6 +6,7 @@ mod diameter;
 mod directory;
 mod representatives;
 mod union_find;
+mod units;
 mod verified;
 
 pub use self::connected::clusters;

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::directory::Directory;
 use super::representatives::{Outlines, Rule, Unit, WAITING};
 use super::union_find::UnionFind;
+use super::units::Units;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::join::sets::join;
@@ -314,64 +315,6 @@ fn represented<F: Fingerprint>(
         progress.advance(copies as u64);
     }
     Ok(Labelled { labels, similarities: Similarities::new(similarities) })
-}
-
-/// Documents grouped into units of one fingerprint and one digest.
-struct Units<F> {
-    /// Distinct fingerprints, ascending.
-    distinct: Vec<F>,
-    /// First unit of each distinct fingerprint, and the end of the last.
-    starts: Vec<u32>,
-    /// The smallest position of each unit.
-    firsts: Vec<u32>,
-    /// The unit of each position.
-    of: Vec<u32>,
-}
-
-impl<F: Fingerprint> Units<F> {
-    fn new(fps: &[F], digests: &[u64]) -> Self {
-        let count = u32::try_from(fps.len()).expect("blocks have 32-bit places");
-        let mut sorted: Vec<(F, u64, u32)> =
-            fps.iter().zip(digests).zip(0..count).map(|((&f, &d), at)| (f, d, at)).collect();
-        sorted.par_sort_unstable();
-        let mut units = Self {
-            distinct: Vec::new(),
-            starts: Vec::new(),
-            firsts: Vec::new(),
-            of: vec![0; fps.len()],
-        };
-        for unit in sorted.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (fingerprint, _, first) = unit[0];
-            let number = units.count();
-            if units.distinct.last() != Some(&fingerprint) {
-                units.distinct.push(fingerprint);
-                units.starts.push(number);
-            }
-            units.firsts.push(first);
-            for &(_, _, position) in unit {
-                units.of[position as usize] = number;
-            }
-        }
-        units.starts.push(units.count());
-        units
-    }
-
-    /// Returns the number of units, which is at most the number of positions.
-    fn count(&self) -> u32 {
-        u32::try_from(self.firsts.len()).expect("each unit has a distinct position")
-    }
-
-    /// Returns the units of a distinct fingerprint.
-    fn at(&self, distinct: u32) -> std::ops::Range<u32> {
-        let at = distinct as usize;
-        self.starts[at]..self.starts[at + 1]
-    }
-
-    /// Returns the positions of two units, the smaller one first.
-    fn positions(&self, a: u32, b: u32) -> (u32, u32) {
-        let first = |unit: u32| self.firsts[unit as usize];
-        (first(a).min(first(b)), first(a).max(first(b)))
-    }
 }
 
 /// The documents that are linked so far.
