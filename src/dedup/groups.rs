@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::settings::DedupOptions;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, JoinOptions, Labelled, Outlines, Similarities};
+use crate::join::{self, Bracket, Grouping, JoinOptions, Labelled, Outlines, Similarities};
 use crate::progress::Progress;
 use crate::verify::spilled::Bits;
 use crate::verify::{EvidenceFile, Linkage, Verification};
@@ -155,10 +155,11 @@ impl Linking<'_> {
             let pair = (apart, at(a), at(b));
             self.evidence.is_some_and(|of| of.rejects(verification, distance, pair))
         };
-        let bands = self.evidence.map(|of| of.bands(verification));
-        let band = |place: u32| bands.as_ref().map_or(0, |bands| bands(at(place)));
-        let (fingerprint, digest, rejects, band) = (&fingerprint, &digest, &rejects, &band);
-        let grouping = Grouping { count, fingerprint, digest, block, rejects, band, outlines };
+        let bracket = self.evidence.and_then(|of| of.brackets(verification));
+        let bracket = bracket.map(|bracket| move |place: u32| bracket(at(place)));
+        let bracket = bracket.as_ref().map(|bracket| bracket as &Bracket<'_>);
+        let (fingerprint, digest, rejects) = (&fingerprint, &digest, &rejects);
+        let grouping = Grouping { count, fingerprint, digest, block, rejects, bracket, outlines };
         join::labelled(&grouping, options, linkage, self.progress, &verify)
     }
 }

@@ -15,7 +15,9 @@ use super::groups::{labelled, largest_first};
 use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{self, Grouping, JoinOptions, Labelled, Linkage, Outlines, Similarities};
+use crate::join::{
+    self, Bracket, Grouping, JoinOptions, Labelled, Linkage, Outlines, Similarities,
+};
 use crate::progress::Progress;
 use crate::verify::{EvidenceFile, Verification};
 
@@ -120,15 +122,15 @@ impl<F: Fingerprint> Target<'_, F> {
             let pair = (apart, position(a), position(b));
             evidence.is_some_and(|of| of.rejects(verification, distance, pair))
         };
-        let bands = evidence.map(|of| of.bands(verification));
-        let band = |place: u32| bands.as_ref().map_or(0, |bands| bands(position(place)));
+        let bracket = evidence.and_then(|of| of.brackets(verification));
+        let bracket = bracket.map(|bracket| move |place: u32| bracket(position(place)));
         let grouping = Grouping {
             count,
             fingerprint: &fingerprint,
             digest: &digest,
             block,
             rejects: &rejects,
-            band: &band,
+            bracket: bracket.as_ref().map(|bracket| bracket as &Bracket<'_>),
             outlines: read.as_ref().map(|read| Outlines { read, verification }),
         };
         let grouped = join::labelled(&grouping, options, linkage, self.progress, &verify)?;

@@ -30,11 +30,11 @@ mod options;
 mod sets;
 mod stored;
 
+pub(crate) use self::clusters::{
+    Bracket, Documents as Grouping, Labelled, Outlines, Similarities, labelled,
+};
 pub use self::clusters::{
     Copies, Diameter, UnionFind, Verify, clusters, diameter, verified_clusters,
-};
-pub(crate) use self::clusters::{
-    Documents as Grouping, Labelled, Outlines, Similarities, labelled,
 };
 pub use self::options::{JoinOptions, JoinReport};
 pub(crate) use self::sets::Trial;

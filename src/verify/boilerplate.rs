@@ -399,6 +399,12 @@ mod tests {
     }
 
     #[test]
+    fn a_position_out_of_range_has_no_own_words() {
+        let evidence = with(&["anna", "bela", "carl", "dora", "egon"]);
+        assert!(!passes(&evidence, CHECK, 0, 5) && !evidence.is_by_boilerplate(5, 0).unwrap());
+    }
+
+    #[test]
     fn counters_saturate() {
         let mut words = WordCounter::new(NonZeroU8::MAX);
         for _ in 0..300 {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use super::boilerplate::OwnWordsCache;
 use super::edit::{self, LongText};
-use super::length_class::{Bands, LengthClass};
+use super::length_class::{Brackets, LengthClass};
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
 use super::piece::{LONGEST, Piece};
@@ -198,16 +198,15 @@ impl EvidenceFile {
         lengths.map_or(0, |(a, b)| a.step_with(*b))
     }
 
-    /// Returns the band of a document's length, for joins.
+    /// Returns the bracket of a document's length, for joins.
     ///
-    /// Documents pass only if their bands are equal or neighbours. Without texts all are equal.
-    pub(crate) fn bands(&self, verification: Verification) -> impl Fn(usize) -> u8 {
+    /// Documents pass only if their brackets are equal or neighbours. `None` if no edits are compared.
+    pub(crate) fn brackets(&self, verification: Verification) -> Option<impl Fn(usize) -> u8> {
         let ends = [0, by_length::STEPS].map(|step| verification.edit_threshold(|| step));
-        let bands = ends.into_iter().flatten().reduce(f64::min).map(Bands::new);
-        move |position| {
-            let length = bands.as_ref().zip(self.lengths.get(position));
-            length.map_or(0, |(bands, length)| bands.of(length.class))
-        }
+        let brackets = Brackets::new(ends.into_iter().flatten().reduce(f64::min)?);
+        Some(move |position: usize| {
+            self.lengths.get(position).map_or(0, |length| brackets.of(length.class))
+        })
     }
 
     /// Returns true if two documents are too far apart, or too different in length, to pass.
@@ -347,9 +346,9 @@ impl EvidenceFile {
 
     /// Returns true if the own words of two documents differ.
     fn differ_in_own(&self, two: &Two) -> Result<bool> {
-        let Some(own) = self.own.as_ref().filter(|_| !two.are_copies()) else {
-            return Ok(false);
-        };
+        // Only texts have a record of their words.
+        let compares = two.outlines().is_some() && !two.are_copies();
+        let Some(own) = self.own.as_ref().filter(|_| compares) else { return Ok(false) };
         let words = |piece: &Piece| own.get(piece.digest(), &self.bytes, piece.end);
         Ok(words(&two.ours)?.differ(&*words(&two.theirs)?))
     }

@@ -55,23 +55,23 @@ impl LengthClass {
     }
 }
 
-/// Bands of lengths: texts whose bands are not neighbours are too different in length to pass.
+/// Brackets of lengths: texts of brackets that are no neighbours are too different to pass.
 #[derive(Debug)]
-pub(super) struct Bands([u8; 256]);
+pub(super) struct Brackets([u8; 256]);
 
-impl Bands {
-    /// Cuts all lengths into bands for an edit similarity, as narrow as it allows.
+impl Brackets {
+    /// Cuts all lengths into brackets for an edit similarity, as narrow as it allows.
     pub(super) fn new(threshold: f64) -> Self {
-        let mut bands = [0; 256];
-        let (mut band, mut start) = (0, 0_u8);
+        let mut brackets = [0; 256];
+        let (mut bracket, mut start) = (0, 0_u8);
         for class in 1..=u8::MAX {
             let longest_before = LengthClass(start.saturating_sub(1));
             if LengthClass(class).rejects(longest_before, threshold) {
-                (band, start) = (band + 1, class);
+                (bracket, start) = (bracket + 1, class);
             }
-            bands[usize::from(class)] = band;
+            brackets[usize::from(class)] = bracket;
         }
-        Self(bands)
+        Self(brackets)
     }
 
     pub(super) fn of(&self, length: LengthClass) -> u8 {
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_bands_that_are_no_neighbours_are_too_different() {
+    fn lengths_of_brackets_that_are_no_neighbours_are_too_different() {
         for (threshold, fewest) in [(0.0, 1), (0.5, 10), (0.78, 40), (0.95, 90), (1.0, 200)] {
-            let bands = Bands::new(threshold);
-            assert!(bands.0[255] >= fewest - 1, "{threshold}: {}", bands.0[255]);
+            let brackets = Brackets::new(threshold);
+            assert!(brackets.0[255] >= fewest - 1, "{threshold}: {}", brackets.0[255]);
             for long in (0..400).chain((400..40_000).step_by(331)).chain([3_000_000, u32::MAX]) {
                 for short in (0..=long).rev().step_by(long as usize / 200 + 1) {
-                    let [a, b] = [long, short].map(|chars| bands.of(LengthClass::of(chars)));
+                    let [a, b] = [long, short].map(|chars| brackets.of(LengthClass::of(chars)));
                     let differ = (long - short) as usize > most_edits(long as usize, threshold);
                     assert!(differ || a - b <= 1, "{threshold}: {long} {short}");
                 }

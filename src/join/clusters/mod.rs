@@ -13,7 +13,7 @@ pub use self::connected::clusters;
 pub use self::copies::Copies;
 pub use self::diameter::{Diameter, diameter};
 pub(super) use self::directory::Directory;
-pub(crate) use self::representatives::Outlines;
+pub(crate) use self::representatives::{Bracket, Outlines};
 pub use self::union_find::UnionFind;
 pub(crate) use self::verified::{Documents, Labelled, Similarities, labelled};
 pub use self::verified::{Verify, verified_clusters};

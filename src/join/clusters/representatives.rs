@@ -37,8 +37,8 @@ const SAMPLE: usize = 128;
 /// Finding a pair by a join costs as much as scanning 32 pairs by distance.
 const DENSE: usize = 32;
 
-/// Number of bands that a byte can name.
-const BANDS: usize = 256;
+/// Number of brackets that a byte can name.
+const BRACKETS: usize = 256;
 
 /// With at most this many representatives units are scanned.
 const FEW: usize = 256;
@@ -66,6 +66,9 @@ pub(super) type Label<'a> = dyn FnMut(u32, u32, Option<f64>) + 'a;
 ///
 /// Takes the position and the number of each, and their distance.
 pub(super) type Rejects<'a> = dyn Fn((u32, u32), (u32, u32), u32) -> bool + Sync + 'a;
+
+/// Returns the bracket of a position; documents pass only if theirs are equal or neighbours.
+pub(crate) type Bracket<'a> = dyn Fn(u32) -> u8 + Sync + 'a;
 
 /// The index of a representative and its similarity to the unit that joins it.
 type Joined = (u32, f64);
@@ -99,8 +102,7 @@ pub(super) struct Rule<'a> {
     pub(super) progress: &'a dyn Progress,
     pub(super) verify: &'a Verify<'a>,
     pub(super) rejects: &'a Rejects<'a>,
-    /// Returns the band of a position; documents pass only if theirs are equal or neighbours.
-    pub(super) band: &'a (dyn Fn(u32) -> u8 + Sync),
+    pub(super) bracket: Option<&'a Bracket<'a>>,
     /// Near pairs that are buffered, so that a unit meets its representatives in order.
     pub(super) waiting: usize,
 }
@@ -184,10 +186,9 @@ impl Rule<'_> {
         units: &[Unit<F>],
         label: &mut Label<'_>,
     ) -> Result<Vec<Unit<F>>> {
-        let found = if kept.len() <= FEW {
-            self.first_by_scan(kept, units)?
-        } else {
-            self.first_by_bands(kept, units)?
+        let found = match self.bracket {
+            Some(bracket) if kept.len() > FEW => self.first_by_brackets(kept, units, bracket)?,
+            _ => self.first(kept, units)?,
         };
         let mut left = Vec::new();
         for (unit, first) in units.iter().zip(found) {
@@ -202,39 +203,42 @@ impl Rule<'_> {
         Ok(left)
     }
 
-    /// Returns the result of [`first_by_scan`](Self::first_by_scan), band by band.
-    fn first_by_bands<F: Fingerprint>(
+    /// Returns for each unit the index of the first representative that it passes with.
+    fn first<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
         units: &[Unit<F>],
     ) -> Result<Vec<Option<Joined>>> {
-        let (our_bands, their_bands) = (self.bands(kept), self.bands(units));
+        if kept.len() <= FEW || self.is_dense(kept, units) {
+            self.first_by_scan(kept, units)
+        } else {
+            self.first_by_join(kept, units)
+        }
+    }
+
+    /// Returns the result of [`first`](Self::first), found bracket by bracket.
+    fn first_by_brackets<F: Fingerprint>(
+        &self,
+        kept: &[Unit<F>],
+        units: &[Unit<F>],
+        bracket: &Bracket<'_>,
+    ) -> Result<Vec<Option<Joined>>> {
+        let (our_brackets, their_brackets) =
+            (by_bracket(kept, bracket), by_bracket(units, bracket));
         let mut found = vec![None; units.len()];
-        for (band, theirs) in their_bands.iter().enumerate().filter(|(_, all)| !all.is_empty()) {
-            let neighbours = band.saturating_sub(1)..=(band + 1).min(BANDS - 1);
-            let mut ours = our_bands[neighbours].concat();
+        for (bracket, theirs) in
+            their_brackets.iter().enumerate().filter(|(_, all)| !all.is_empty())
+        {
+            let neighbours = bracket.saturating_sub(1)..=(bracket + 1).min(BRACKETS - 1);
+            let mut ours = our_brackets[neighbours].concat();
             ours.sort_unstable();
             let some_kept: Vec<Unit<F>> = ours.iter().map(|&at| kept[at as usize]).collect();
             let some: Vec<Unit<F>> = theirs.iter().map(|&at| units[at as usize]).collect();
-            let first = if ours.len() <= FEW || self.is_dense(&some_kept, &some) {
-                self.first_by_scan(&some_kept, &some)?
-            } else {
-                self.first_by_join(&some_kept, &some)?
-            };
-            for (&at, first) in theirs.iter().zip(first) {
+            for (&at, first) in theirs.iter().zip(self.first(&some_kept, &some)?) {
                 found[at as usize] = first.map(|(at, similar)| (ours[at as usize], similar));
             }
         }
         Ok(found)
-    }
-
-    /// Returns the indices of the units of each band, ascending.
-    fn bands<F: Fingerprint>(&self, units: &[Unit<F>]) -> Vec<Vec<u32>> {
-        let mut bands = vec![Vec::new(); BANDS];
-        for (unit, at) in units.iter().zip(0..) {
-            bands[usize::from((self.band)(unit.position))].push(at);
-        }
-        bands
     }
 
     /// Returns true if so many pairs are near that scanning is cheaper than a join.
@@ -249,7 +253,7 @@ impl Rule<'_> {
         pairs * DENSE >= kept.len() * units.len()
     }
 
-    /// Returns for each unit the index of the first representative that it passes with.
+    /// Returns the result of [`first`](Self::first), computed pair by pair.
     fn first_by_scan<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
@@ -297,7 +301,7 @@ impl Rule<'_> {
         })
     }
 
-    /// Returns the result of [`first_by_scan`](Self::first_by_scan), computed by a join.
+    /// Returns the result of [`first`](Self::first), computed by a join.
     fn first_by_join<F: Fingerprint>(
         &self,
         kept: &[Unit<F>],
@@ -336,6 +340,15 @@ impl Rule<'_> {
         progress::check(self.progress)?;
         Ok(first.into_iter().map(First::into_inner).collect())
     }
+}
+
+/// Returns the indices of the units of each bracket, ascending.
+fn by_bracket<F>(units: &[Unit<F>], bracket: &Bracket<'_>) -> Vec<Vec<u32>> {
+    let mut brackets = vec![Vec::new(); BRACKETS];
+    for (unit, at) in units.iter().zip(0..) {
+        brackets[usize::from(bracket(unit.position))].push(at);
+    }
+    brackets
 }
 
 /// Near pairs that are buffered if memory allows: 16 MiB.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::directory::Directory;
-use super::representatives::{Outlines, Rule, Unit, WAITING};
+use super::representatives::{Bracket, Outlines, Rule, Unit, WAITING};
 use super::union_find::UnionFind;
 use super::units::Units;
 use crate::error::{Error, Result};
@@ -83,8 +83,8 @@ pub(crate) struct Documents<'a, F> {
     pub(crate) block: u32,
     /// Returns true if two documents certainly do not pass; takes what `verify` takes.
     pub(crate) rejects: &'a (dyn Fn(u32, u32, u32) -> bool + Sync),
-    /// Returns the band of a document; two pass only if theirs are equal or neighbours.
-    pub(crate) band: &'a (dyn Fn(u32) -> u8 + Sync),
+    /// Returns the bracket of a document; `None` if any two may pass.
+    pub(crate) bracket: Option<&'a Bracket<'a>>,
     /// Rejects pairs under representatives before `verify` is asked; `None` rejects none.
     pub(crate) outlines: Option<Outlines<'a>>,
 }
@@ -188,7 +188,7 @@ pub fn verified_clusters<F: Fingerprint>(
         digest: &|place| Ok(digests[place as usize]),
         block: u32::MAX,
         rejects: &|_, _, _| false,
-        band: &|_| 0,
+        bracket: None,
         outlines: None,
     };
     Ok(labelled(&documents, options.into(), linkage, progress, verify)?.labels)
@@ -265,7 +265,7 @@ fn represented<F: Fingerprint>(
 ) -> Result<Labelled> {
     progress::check(progress)?;
     progress.begin("grouping", Some(u64::from(documents.count)));
-    let band = documents.band;
+    let bracket = documents.bracket;
     let waiting = (documents.block as usize).clamp(1 << 12, WAITING);
     let mut labels: Vec<u32> = Vec::with_capacity(documents.count as usize);
     let mut similarities = Vec::new();
@@ -300,12 +300,12 @@ fn represented<F: Fingerprint>(
             outlines.append(&mut documents.read_outlines(&some)?);
             let rejects =
                 |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
-            let rule = Rule { options, progress, verify, rejects: &rejects, band, waiting };
+            let rule = Rule { options, progress, verify, rejects: &rejects, bracket, waiting };
             left = rule.apart(&kept, &left, &mut label)?;
         }
         let rejects =
             |a: (u32, u32), b: (u32, u32), apart| documents.reject(&outlines, a, b, apart);
-        let rule = Rule { options, progress, verify, rejects: &rejects, band, waiting };
+        let rule = Rule { options, progress, verify, rejects: &rejects, bracket, waiting };
         rule.among(&left, &mut label)?;
         for (place, &unit) in block.zip(&units.of) {
             let (label, similarity) = of_unit[unit as usize];

@@ -1,13 +1,13 @@
-//! Terms: words and windows of scripts without spaces, by which documents of many scripts are counted.
+//! Terms: words of any script, and windows of scripts without spaces.
 //!
-//! Most text is ASCII and letters of Latin, Greek and Cyrillic. In these, a term is a run of letters,
-//! digits and underscores, and the annex need not be asked.
+//! Most text is ASCII and letters of Latin, Greek and Cyrillic. In these a term is a run of letters,
+//! digits and underscores, and UAX #29 need not be asked.
 #![expect(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
 
 use super::words::{for_each_single, is_blank, is_part};
 use crate::text::form::letter::is_dense;
 
-/// A byte of a letter or a digit.
+/// A byte of a letter or of a digit, which makes a run a word.
 const WORD: u8 = 1;
 const DIGIT: u8 = 2;
 const UNDERSCORE: u8 = 4;

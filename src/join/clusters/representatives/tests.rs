@@ -51,8 +51,9 @@ fn labels(
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    let (options, rejects, band) = (JoinOptions::new(distance), &|_, _, _| false, &|_| 0);
-    Rule { options, progress, verify, rejects, band, waiting: WAITING }.among(units, &mut label)?;
+    let (options, rejects, bracket) = (JoinOptions::new(distance), &|_, _, _| false, None);
+    Rule { options, progress, verify, rejects, bracket, waiting: WAITING }
+        .among(units, &mut label)?;
     Ok(labels)
 }
 
@@ -77,7 +78,7 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
             progress,
             verify: &strict,
             rejects: &rejects,
-            band: &|_| 0,
+            bracket: None,
             waiting,
         };
         let mut found = Vec::new();
@@ -91,17 +92,18 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
 }
 
 #[test]
-fn bands_change_no_label() {
+fn brackets_change_no_label() {
     let seed = 12;
     let mut rng = fastrand::Rng::with_seed(seed);
     let dense: Vec<u64> = (0..3 * BLOCK).map(|_| rng.u64(0..64)).collect();
     let spread = |fps: &u64| fps.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fps % 3);
     let sparse: Vec<u64> = (0..4 * BLOCK).map(|_| spread(&rng.u64(0..2000))).collect();
     for fps in [dense, sparse] {
-        for bands in [1, 2, 3, 256] {
-            let band = |position: u32| u8::try_from(position.wrapping_mul(37) % bands).unwrap();
+        for brackets in [1, 2, 3, 256] {
+            let bracket =
+                |position: u32| u8::try_from(position.wrapping_mul(37) % brackets).unwrap();
             let verify = |a: u32, b: u32, _| {
-                let neighbours = band(a).abs_diff(band(b)) <= 1;
+                let neighbours = bracket(a).abs_diff(bracket(b)) <= 1;
                 Ok((neighbours && (a ^ b) % 5 < 2).then_some(1.0))
             };
             let rule = Rule {
@@ -109,7 +111,7 @@ fn bands_change_no_label() {
                 progress: &(),
                 verify: &verify,
                 rejects: &|_, _, _| false,
-                band: &band,
+                bracket: Some(&bracket),
                 waiting: WAITING,
             };
             let mut found = Vec::new();
@@ -118,7 +120,7 @@ fn bands_change_no_label() {
             };
             rule.among(&units(&fps), &mut label).unwrap();
             found.sort_unstable();
-            assert!(found == one_by_one(&fps, 2, &verify), "seed {seed}: {bands}");
+            assert!(found == one_by_one(&fps, 2, &verify), "seed {seed}: {brackets}");
         }
     }
 }
