@@ -123,7 +123,15 @@ pub(in crate::store) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
             break;
         }
     }
-    let Some((name, at)) = cut else { return Ok(None) };
+    cut.map(|(name, at)| cut_at(path, &name, at)).transpose()
+}
+
+/// Creates a directory of links in which a log has only its first bytes, and later logs are absent.
+///
+/// # Errors
+///
+/// Returns [`Error::Io`] if the temporary directory cannot be created.
+pub(in crate::store) fn cut_at(path: &Path, name: &str, at: u64) -> Result<TempDir> {
     let path = fs::canonicalize(path).map_err(|e| Error::io(path, e))?;
     let fail = |e| Error::io(&path, e);
     let links = tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?;
@@ -132,7 +140,7 @@ pub(in crate::store) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
         let found = entry.file_name().to_string_lossy().into_owned();
         let link = links.path().join(&found);
         // The engine appends to its text log at every opening, so it must not be linked.
-        if found.starts_with("LOG") || log_number(&found) > log_number(&name) {
+        if found.starts_with("LOG") || log_number(&found) > log_number(name) {
             continue;
         }
         if found == name {
@@ -143,7 +151,7 @@ pub(in crate::store) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
             symlink(entry.path(), &link).map_err(|e| Error::io(&link, e))?;
         }
     }
-    Ok(Some(links))
+    Ok(links)
 }
 
 #[cfg(test)]

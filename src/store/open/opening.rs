@@ -333,7 +333,7 @@ pub(in crate::store) fn require_database(path: &Path) -> Result<()> {
 }
 
 /// Lists the families of a database, after checking that its logs can be read.
-pub(super) fn families(path: &Path) -> Result<Vec<String>> {
+pub(in crate::store) fn families(path: &Path) -> Result<Vec<String>> {
     LogRecords::default().require(path)?;
     Db::list_cf(&Options::default(), path).map_err(|e| engine_error("meta", e))
 }
