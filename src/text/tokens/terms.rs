@@ -4,7 +4,7 @@
 //! digits and underscores, and UAX #29 need not be asked.
 #![expect(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
 
-use super::words::{for_each_single, is_blank, is_part};
+use super::words::{for_each_part, for_each_single, is_part};
 use crate::text::form::letter::is_dense;
 
 /// A byte of a letter or of a digit, which makes a run a word.
@@ -45,22 +45,15 @@ fn is_code(kinds: u8) -> bool {
 /// letters of a script such as Thai, which are about as specific as a word. Words that punctuation
 /// joins, such as `std.io`, are taken apart.
 pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
-    let mut rest = text;
-    while let Some(foreign) = first_foreign(rest.as_bytes()) {
-        // A character affects only the text up to the nearest blanks.
-        let (before, after) = rest.as_bytes().split_at(foreign);
-        let start = before.iter().rposition(|&byte| is_blank(byte)).map_or(0, |blank| blank + 1);
-        let end = after.iter().position(|&byte| is_blank(byte)).map_or(rest.len(), |n| foreign + n);
-        let (head, tail) = rest.split_at(end);
-        let (plain, piece) = head.split_at(start);
-        plain_terms(plain, emit);
-        terms_of_any(piece, &mut |term| {
+    for_each_part(text, first_foreign, |part, is_foreign| {
+        if !is_foreign {
+            return plain_terms(part, emit);
+        }
+        terms_of_any(part, &mut |term| {
             let kinds = term.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
             emit(term, is_code(kinds));
         });
-        rest = tail;
-    }
-    plain_terms(rest, emit);
+    });
 }
 
 /// Returns where the first character is that is neither ASCII nor a plain letter.

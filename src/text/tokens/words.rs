@@ -46,19 +46,38 @@ const fn classes() -> [Class; 128] {
 
 /// Calls `emit` with every word of a text, in order.
 pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let first_foreign = |bytes: &[u8]| bytes.iter().position(|byte| !byte.is_ascii());
+    for_each_part(text, first_foreign, |part, is_foreign| {
+        if is_foreign {
+            part.unicode_words().for_each(&mut *emit);
+        } else {
+            ascii_words(part, emit);
+        }
+    });
+}
+
+/// Calls `each` with the parts of a text, in order, and whether a part has a foreign character.
+///
+/// `first_foreign` returns where the first one is. Parts end at blanks or at the ends of the text.
+#[inline]
+pub(super) fn for_each_part<'t>(
+    text: &'t str,
+    first_foreign: impl Fn(&[u8]) -> Option<usize>,
+    mut each: impl FnMut(&'t str, bool),
+) {
     let mut rest = text;
-    while let Some(foreign) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        // A character outside ASCII affects only the text up to the nearest blanks.
+    while let Some(foreign) = first_foreign(rest.as_bytes()) {
+        // A character affects only the text up to the nearest blanks.
         let (before, after) = rest.as_bytes().split_at(foreign);
         let start = before.iter().rposition(|&byte| is_blank(byte)).map_or(0, |blank| blank + 1);
         let end = after.iter().position(|&byte| is_blank(byte)).map_or(rest.len(), |n| foreign + n);
         let (head, tail) = rest.split_at(end);
-        let (ascii, piece) = head.split_at(start);
-        ascii_words(ascii, emit);
-        piece.unicode_words().for_each(&mut *emit);
+        let (plain, piece) = head.split_at(start);
+        each(plain, false);
+        each(piece, true);
         rest = tail;
     }
-    ascii_words(rest, emit);
+    each(rest, false);
 }
 
 /// Calls `emit` with every word of a text, in order; each dense character is one word.
@@ -95,7 +114,7 @@ pub(in crate::text) fn is_part(word: &str) -> bool {
 
 /// Returns true for a blank, which always ends a word.
 #[inline]
-pub(super) fn is_blank(byte: u8) -> bool {
+fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 

@@ -47,13 +47,16 @@ fn labels(
     progress: &dyn Progress,
     verify: &Verify<'_>,
 ) -> Result<Vec<Labelled>> {
+    let (options, rejects, bracket) = (JoinOptions::new(distance), &|_, _, _| false, None);
+    labels_by(&Rule { options, progress, verify, rejects, bracket, waiting: WAITING }, units)
+}
+
+fn labels_by(rule: &Rule<'_>, units: &[Unit<u64>]) -> Result<Vec<Labelled>> {
     let mut labels = Vec::new();
     let mut label = |number, label, similarity: Option<f64>| {
         labels.push((number, label, similarity.map(f64::to_bits)));
     };
-    let (options, rejects, bracket) = (JoinOptions::new(distance), &|_, _, _| false, None);
-    Rule { options, progress, verify, rejects, bracket, waiting: WAITING }
-        .among(units, &mut label)?;
+    rule.among(units, &mut label)?;
     Ok(labels)
 }
 
@@ -81,11 +84,7 @@ fn rejected_pairs_are_never_verified_and_change_no_label() {
             bracket: None,
             waiting,
         };
-        let mut found = Vec::new();
-        let mut label = |number, label, similarity: Option<f64>| {
-            found.push((number, label, similarity.map(f64::to_bits)));
-        };
-        rule.among(&units(&fps), &mut label).unwrap();
+        let mut found = labels_by(&rule, &units(&fps)).unwrap();
         found.sort_unstable();
         assert!(found == one_by_one(&fps, distance, &verify), "seed {seed}");
     }
@@ -114,11 +113,7 @@ fn brackets_change_no_label() {
                 bracket: Some(&bracket),
                 waiting: WAITING,
             };
-            let mut found = Vec::new();
-            let mut label = |number, label, similarity: Option<f64>| {
-                found.push((number, label, similarity.map(f64::to_bits)));
-            };
-            rule.among(&units(&fps), &mut label).unwrap();
+            let mut found = labels_by(&rule, &units(&fps)).unwrap();
             found.sort_unstable();
             assert!(found == one_by_one(&fps, 2, &verify), "seed {seed}: {brackets}");
         }
