@@ -23,6 +23,7 @@ pub(crate) use data::cursor::{Cursor, Snapshot, View, counting_reads};
 pub(crate) use data::generation::Family;
 use data::overlay::Packs;
 pub(crate) use data::resources;
+use disk::database_id::DatabaseId;
 use disk::directory::Lock;
 pub(crate) use disk::directory::{
     STATE_DIR, make as make_directory, rename as rename_durably, sync as sync_directory,
@@ -102,6 +103,8 @@ pub(crate) struct Store {
 enum Role {
     /// Writes, makes backups and runs builds. No other process writes.
     Primary {
+        /// Begins every batch.
+        id: DatabaseId,
         tuning: Tuning,
         /// Dropped before the lock.
         seal: Seal,
@@ -323,7 +326,11 @@ impl Store {
 
     pub(crate) fn batch(&self) -> Result<Batch<'_>> {
         self.require_writable()?;
-        Batch::new(self, rocksdb::WriteBatch::default())
+        let mut writes = rocksdb::WriteBatch::default();
+        if let Role::Primary { id, .. } = &self.role {
+            id.sign(&mut writes);
+        }
+        Batch::new(self, writes)
     }
 
     /// Makes everything written so far survive a power loss. Waits for one fsync of the log.

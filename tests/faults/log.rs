@@ -158,20 +158,6 @@ fn a_log_that_lost_synced_calls_is_damage() {
     assert_eq!(error.fault(), Fault::Damage, "{error}");
 }
 
-#[test]
-fn a_log_of_another_index_is_damage() {
-    let directory = tempfile::tempdir().unwrap();
-    let [one, two] = ["one", "two"].map(|name| {
-        let path = directory.path().join(name);
-        let index = Index::<u64>::create(&path, &options::<u64>("4")).unwrap();
-        index.insert(name.as_bytes(), 7).unwrap();
-        path
-    });
-    fs::copy(the_log(&one), the_log(&two)).unwrap();
-    let error = Index::<u64>::open(&two).unwrap_err();
-    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
-}
-
 /// The MANIFEST then lists a synced log by name, which the storage engine requires.
 #[test]
 fn a_killed_index_with_several_logs_opens_and_detects_a_missing_one() {
@@ -333,7 +319,7 @@ fn the_manifest(path: &Path) -> PathBuf {
 }
 
 /// Opens the index in every way and returns the errors.
-fn open_in_every_way(path: &Path) -> Vec<Error> {
+pub(crate) fn open_in_every_way(path: &Path) -> Vec<Error> {
     let memory = IndexOptions::new().memory(16 << 20);
     [
         Index::<u64>::open_read_only(path).err(),

@@ -3,6 +3,7 @@
 
 mod backups;
 mod damage;
+mod foreign;
 mod log;
 mod refusals;
 mod secondary;

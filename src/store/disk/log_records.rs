@@ -1,10 +1,13 @@
-//! Log records: finds records at which `RocksDB` would loop forever, before it reads them.
+//! Log records: finds records that `RocksDB` must not read, before it reads them.
 //!
 //! A log and a MANIFEST consist of blocks of 32 KiB, and a block of records: a checksum of four
-//! bytes, a length of two, a type of one, and the data. Recycled logs have types of their own. If
-//! such a type follows a record of another log, both readers of `RocksDB` (11.8,
-//! `db/log_reader.cc`) treat it as a bad record, do not advance, and read it again forever. One
-//! flipped bit is enough. hamdex never recycles logs, so such a type is always damage.
+//! bytes, a length of two, a type of one, and the data.
+//!
+//! - Recycled logs have types of their own. If such a type follows a record of another log, both
+//!   readers of `RocksDB` (11.8, `db/log_reader.cc`) treat it as a bad record, do not advance, and
+//!   read it again forever. One flipped bit is enough. hamdex never recycles logs, so such a type
+//!   is always damage.
+//! - A batch of another database has a valid checksum, so `RocksDB` would apply it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,6 +17,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use super::database_id::DatabaseId;
 use super::files::{current, log_number, logs};
 use crate::error::{Error, Result};
 
@@ -22,14 +26,46 @@ const BLOCK: usize = 32 << 10;
 /// Bytes of a record's header.
 const HEADER: usize = 7;
 
+/// Fragments with the beginning of a record: a whole record, and its first part.
+const BEGINNINGS: [u8; 2] = [1, 2];
+
 /// Full, first, middle and last fragments, sizes of timestamps, and the previous log.
 const RECYCLED: [u8; 6] = [5, 6, 7, 8, 11, 131];
+
+/// Why a record must not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    /// A type of recycled logs.
+    Recycled,
+    /// A batch of another database.
+    Foreign,
+}
+
+/// A record that must not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flawed {
+    /// Offset of the record in its file.
+    at: u64,
+    flaw: Flaw,
+}
+
+impl Flawed {
+    fn error(self, name: String) -> Error {
+        let what = match self.flaw {
+            Flaw::Recycled => "a record of a recycled log",
+            Flaw::Foreign => "a record of another index",
+        };
+        Error::corrupt(name, format!("has {what} at byte {}", self.at))
+    }
+}
 
 /// How far the logs of an index were checked.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LogRecords {
     /// Offset of the last block, which may still grow, by file name.
     seen: BTreeMap<String, u64>,
+    /// The id of the index's database, once a batch has named it.
+    id: Option<DatabaseId>,
 }
 
 impl LogRecords {
@@ -37,68 +73,86 @@ impl LogRecords {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Corrupt`] for a record at which the engine would loop.
+    /// Returns [`Error::Corrupt`] for a record that the engine must not read.
     pub(in crate::store) fn require(&mut self, path: &Path) -> Result<()> {
         let mut names = logs(path)?;
         // The engine itself reports a CURRENT that names no MANIFEST.
         names.extend(current(path).map(|(name, _)| name));
         self.seen.retain(|name, _| names.contains(name));
         for name in names {
-            let seen = self.seen.entry(name.clone()).or_default();
-            if let Some(at) = recycled(&path.join(&name), seen)? {
-                let detail = format!("has a record of a recycled log at byte {at}");
-                return Err(Error::corrupt(name, detail));
+            if let Some(flawed) = self.first_flawed(path, &name)? {
+                return Err(flawed.error(name));
             }
         }
         Ok(())
     }
-}
 
-/// Returns the offset of the first record with a type of recycled logs, searching from `from`.
-///
-/// Moves `from` to the last block. Returns `None` if the writer deleted the file meanwhile.
-fn recycled(file: &Path, from: &mut u64) -> Result<Option<u64>> {
-    let fail = |e| Error::io(file, e);
-    let mut file = match File::open(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(fail)?,
-    };
-    file.seek(SeekFrom::Start(*from)).map_err(fail)?;
-    let mut block = Vec::with_capacity(BLOCK);
-    loop {
-        block.clear();
-        (&mut file).take(BLOCK as u64).read_to_end(&mut block).map_err(fail)?;
-        if let Some(at) = recycled_in(&block) {
-            return Ok(Some(*from + at as u64));
+    /// Returns the first record of a file that must not be read, in the part not seen before.
+    ///
+    /// Returns `None` if the writer deleted the file meanwhile.
+    fn first_flawed(&mut self, path: &Path, name: &str) -> Result<Option<Flawed>> {
+        let file = path.join(name);
+        let fail = |e| Error::io(&file, e);
+        let mut opened = match File::open(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(fail)?,
+        };
+        let from = self.seen.entry(name.to_owned()).or_default();
+        opened.seek(SeekFrom::Start(*from)).map_err(fail)?;
+        let known = &mut self.id;
+        let mut is_foreign = |batch: &[u8]| match DatabaseId::of_batch(batch) {
+            Some(id) if *known != Some(id) => {
+                let own = id.is_of(path)?;
+                *known = if own { Some(id) } else { *known };
+                Ok(!own)
+            }
+            _ => Ok(false),
+        };
+        let mut never = |_: &[u8]| Ok(false);
+        let is_foreign: &mut dyn FnMut(&[u8]) -> Result<bool> =
+            if log_number(name).is_some() { &mut is_foreign } else { &mut never };
+        let mut block = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            (&mut opened).take(BLOCK as u64).read_to_end(&mut block).map_err(fail)?;
+            if let Some((at, flaw)) = flawed_in(&block, is_foreign)? {
+                return Ok(Some(Flawed { at: *from + at as u64, flaw }));
+            }
+            if block.len() < BLOCK {
+                return Ok(None);
+            }
+            *from += BLOCK as u64;
         }
-        if block.len() < BLOCK {
-            return Ok(None);
-        }
-        *from += BLOCK as u64;
     }
 }
 
 /// Searches one block, and stops where the engine would stop.
-fn recycled_in(block: &[u8]) -> Option<usize> {
+fn flawed_in(
+    block: &[u8],
+    is_foreign: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<Option<(usize, Flaw)>> {
     let mut at = 0;
     while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
         block.get(at..).and_then(<[u8]>::split_first_chunk::<HEADER>)
     {
         if RECYCLED.contains(&kind) {
-            return Some(at);
+            return Ok(Some((at, Flaw::Recycled)));
         }
         let length = usize::from(low) | usize::from(high) << 8;
-        let stored = rest.get(..length)?;
+        let Some(stored) = rest.get(..length) else { break };
         if kind == 0 && length == 0 {
-            return None;
+            break;
         }
         let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
         if found != checksum_of(kind, stored) {
-            return None;
+            break;
+        }
+        if BEGINNINGS.contains(&kind) && is_foreign(stored)? {
+            return Ok(Some((at, Flaw::Foreign)));
         }
         at += HEADER + length;
     }
-    None
+    Ok(None)
 }
 
 /// Returns the masked checksum of a record, as its header stores it.
@@ -116,22 +170,31 @@ pub(in crate::store) fn checksum_of(kind: u8, stored: &[u8]) -> u32 {
 ///
 /// Returns [`Error::Io`] if the temporary directory cannot be created.
 pub(in crate::store) fn cut_short(path: &Path) -> Result<Option<TempDir>> {
-    let mut cut = None;
+    let mut records = LogRecords::default();
     for name in logs(path)? {
-        if let Some(at) = recycled(&path.join(&name), &mut 0)? {
-            cut = Some((name, at));
-            break;
+        if let Some(flawed) = records.first_flawed(path, &name)? {
+            return cut_at(path, &name, flawed.at).map(Some);
         }
     }
-    cut.map(|(name, at)| cut_at(path, &name, at)).transpose()
+    Ok(None)
 }
 
-/// Creates a directory of links in which a log has only its first bytes, and later logs are absent.
+/// Reads a log up to the first such record. Returns also that record as an error.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Io`] if the temporary directory cannot be created.
-pub(in crate::store) fn cut_at(path: &Path, name: &str, at: u64) -> Result<TempDir> {
+/// Returns [`Error::Io`] if the log cannot be read.
+pub(in crate::store) fn read_sound(path: &Path, name: &str) -> Result<(Vec<u8>, Option<Error>)> {
+    let flawed = LogRecords::default().first_flawed(path, name)?;
+    let file = path.join(name);
+    let mut bytes = Vec::new();
+    let read = |log: File| log.take(flawed.map_or(u64::MAX, |f| f.at)).read_to_end(&mut bytes);
+    File::open(&file).and_then(read).map_err(|e| Error::io(&file, e))?;
+    Ok((bytes, flawed.map(|flawed| flawed.error(name.to_owned()))))
+}
+
+/// Creates a directory of links in which a log has only its first bytes, and later logs are absent.
+fn cut_at(path: &Path, name: &str, at: u64) -> Result<TempDir> {
     let path = fs::canonicalize(path).map_err(|e| Error::io(path, e))?;
     let fail = |e| Error::io(&path, e);
     let links = tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?;
@@ -171,6 +234,14 @@ mod tests {
         bytes.push(kind);
         bytes.extend(stored);
         bytes
+    }
+
+    fn recycled_in(block: &[u8]) -> Option<usize> {
+        let found = flawed_in(block, &mut |_| Ok(false)).unwrap();
+        found.map(|(at, flaw)| {
+            assert_eq!(flaw, Flaw::Recycled);
+            at
+        })
     }
 
     #[test]

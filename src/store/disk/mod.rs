@@ -1,5 +1,6 @@
 //! Files: what a store keeps beside its database, and table files made outside of it.
 
+pub(super) mod database_id;
 pub(super) mod directory;
 pub(super) mod files;
 pub(super) mod ingest;

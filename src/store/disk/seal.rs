@@ -124,11 +124,6 @@ impl Bounds {
         Err(Error::corrupt(name, "is not what was synced when the index was closed"))
     }
 
-    /// Returns the log of a regular close, and the number of its last change.
-    pub(in crate::store) fn closed_log(&self) -> Option<(String, u64)> {
-        (self.log > 0).then(|| (log_name(self.log), self.sequence))
-    }
-
     /// Returns the last synced sequence number.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence

@@ -19,6 +19,7 @@ use crate::fail_point::fail_point;
 use crate::store::bytes::codec::{HeaderRecord, State};
 use crate::store::data::resources;
 use crate::store::data::resources::Resource;
+use crate::store::disk::database_id::DatabaseId;
 use crate::store::disk::directory::{
     self, CREATING_FILE, LOCK_FILE, Lock, Mark, begin_creation, exists,
 };
@@ -49,6 +50,7 @@ pub(crate) struct Opening {
 /// The store that an opening becomes.
 pub(super) enum Kind {
     Primary {
+        id: DatabaseId,
         /// Names of all families, with those of unfinished builds.
         names: Vec<String>,
         tuning: Tuning,
@@ -79,7 +81,8 @@ impl Opening {
         let lock = Lock::of_index(path)?;
         let (opened, header) = open(path, path, memory, false)?;
         let Opened { names, tuning, db, bounds } = opened;
-        let kind = Kind::Primary { names, tuning, bounds, builds, lock };
+        let id = DatabaseId::of(&db)?;
+        let kind = Kind::Primary { id, names, tuning, bounds, builds, lock };
         Ok(Self { db: Database::Own(db), path: path.to_owned(), header, kind })
     }
 
@@ -107,7 +110,7 @@ impl Opening {
             role,
         };
         match kind {
-            Kind::Primary { names, tuning, bounds, builds, lock } => {
+            Kind::Primary { id, names, tuning, bounds, builds, lock } => {
                 fail_point!("open.recovered");
                 if !builds {
                     directory::remove_stage(&path)?;
@@ -115,7 +118,7 @@ impl Opening {
                     directory::remove_unsaved(&path)?;
                 }
                 let seal = Seal::begin(&path, bounds)?;
-                let mut store = store(Role::Primary { tuning, seal, _lock: lock }).live()?;
+                let mut store = store(Role::Primary { id, tuning, seal, _lock: lock }).live()?;
                 if !builds {
                     store.require_built()?;
                     store.drop_stale_families(&names)?;
@@ -172,6 +175,7 @@ impl Store {
             .map_err(|e| engine_error("database", e))?;
         fail_point!("create.opened");
         let seal = Seal::begin(path, None)?;
+        let id = DatabaseId::of(&db)?;
         // The header may be that of an index with packs.
         let header = HeaderRecord { format: FORMAT, ..header };
         let store = Self {
@@ -181,7 +185,7 @@ impl Store {
             generation,
             tables,
             packed_up_to: OnceLock::new(),
-            role: Role::Primary { tuning, seal, _lock: lock },
+            role: Role::Primary { id, tuning, seal, _lock: lock },
         };
         store.write_header(resources)?;
         fail_point!("create.written");

@@ -3,16 +3,14 @@
 //! A log consists of records in blocks of 32 KiB (see [`crate::store::disk::log_records`]). A
 //! record, assembled from its fragments, is one batch as it was written.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use rocksdb::{WriteBatch, WriteBatchIteratorCf};
 
 use crate::error::{Error, Result};
+use crate::store::disk::database_id::BATCH_HEADER;
 use crate::store::disk::files::logs;
-use crate::store::disk::log_records::checksum_of;
-use crate::store::disk::seal::Bounds;
+use crate::store::disk::log_records::{checksum_of, read_sound};
 
 const BLOCK: usize = 32 << 10;
 
@@ -24,9 +22,6 @@ const FULL: u8 = 1;
 const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
-
-/// Bytes of a batch's header: sequence number and count.
-const BATCH_HEADER: usize = 12;
 
 /// One change of a batch. The value `None` is a removal.
 #[derive(Debug, Clone, Copy)]
@@ -41,21 +36,15 @@ pub(super) struct Visit<'a> {
 ///
 /// # Errors
 ///
-/// Returns [`Error::Corrupt`] for a log that cannot be read to its end or is [`foreign`], after
-/// visiting all changes before it, and the errors of `visit`.
+/// Returns [`Error::Corrupt`] for a log that cannot be read to its end, after visiting all changes
+/// before, and the errors of `visit`.
 pub(super) fn visit(
     path: &Path,
     visit: &mut dyn FnMut(u64, Visit<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut number = 0;
-    let foreign = foreign(path)?;
     for name in logs(path)? {
-        if foreign.as_ref() == Some(&name) {
-            let detail = "is of another index: it has changes after the last one of this index";
-            return Err(Error::corrupt(name, detail));
-        }
-        let file = path.join(&name);
-        let bytes = fs::read(&file).map_err(|e| Error::io(&file, e))?;
+        let (bytes, flawed) = read_sound(path, &name)?;
         let mut changes = Changes { number, visit: &mut *visit, outcome: Ok(()) };
         let whole = records(&bytes, &mut |record| {
             changes.number += 1;
@@ -70,43 +59,9 @@ pub(super) fn visit(
             let detail = format!("cannot be read from byte {at}; all later changes in it are lost");
             return Err(Error::corrupt(name, detail));
         }
+        flawed.map_or(Ok(()), Err)?;
     }
     Ok(())
-}
-
-/// Returns the name of a log that another index wrote, if that is certain.
-///
-/// After a regular close no log has a change after the sealed one. Damage can remove changes of a
-/// log and cannot add any, because every record has a checksum.
-///
-/// # Errors
-///
-/// Returns [`Error::Io`] if the log cannot be read.
-pub(super) fn foreign(path: &Path) -> Result<Option<String>> {
-    // A seal that does not decode proves nothing.
-    let Ok(Some(bounds)) = Bounds::read(path) else { return Ok(None) };
-    let Some((name, last)) = bounds.closed_log() else { return Ok(None) };
-    let file = path.join(&name);
-    let bytes = match fs::read(&file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(|e| Error::io(&file, e))?,
-    };
-    let mut is_foreign = false;
-    // What follows damage cannot be read, and is not salvaged either.
-    let _ = records(&bytes, &mut |record| {
-        is_foreign |= last_change(record).is_some_and(|change| change > last);
-    });
-    Ok(is_foreign.then_some(name))
-}
-
-/// Returns the sequence number of a batch's last change; `None` for an empty batch.
-fn last_change(record: &[u8]) -> Option<u64> {
-    let (first, rest) = record.split_first_chunk::<8>()?;
-    let (count, _) = rest.split_first_chunk::<4>()?;
-    // RocksDB stores its numbers with the lowest byte first.
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
-    let count = number(count).checked_sub(1)?;
-    number(first).checked_add(count)
 }
 
 struct Changes<'v> {
@@ -178,46 +133,4 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bulk::{BuildOptions, repair};
-    use crate::{Index, IndexOptions};
-
-    fn the_log(path: &Path) -> std::path::PathBuf {
-        path.join(logs(path).unwrap().pop().expect("a closed index has a log"))
-    }
-
-    #[test]
-    fn no_document_of_another_index_is_salvaged() {
-        let directory = tempfile::tempdir().unwrap();
-        let [one, two, target] = ["one", "two", "target"].map(|name| directory.path().join(name));
-        for (path, count) in [(&one, 40_u64), (&two, 3)] {
-            // Opening writes the header to a file.
-            drop(Index::<u64>::create(path, &IndexOptions::new()).unwrap());
-            let index = Index::<u64>::open(path).unwrap();
-            for number in 0..count {
-                index.insert(format!("{}: {number}", path.display()).as_bytes(), number).unwrap();
-            }
-        }
-        assert_eq!([&one, &two].map(|path| foreign(path).unwrap()), [None, None]);
-        let own = fs::read(the_log(&one)).unwrap();
-        fs::copy(the_log(&one), the_log(&two)).unwrap();
-        assert!(foreign(&two).unwrap().is_some());
-        let repaired = |path: &Path, target: &Path| {
-            let report = repair::<u64>(path, target, &BuildOptions::new(), &()).unwrap();
-            assert!(report.problem_count > 0);
-            report.documents
-        };
-        assert_eq!(repaired(&two, &target), 0);
-        // Without its list of files an index is read from its logs.
-        fs::remove_file(two.join("CURRENT")).unwrap();
-        assert_eq!(repaired(&two, &directory.path().join("again")), 0);
-        // A log of its own that lost its end is salvaged to there.
-        fs::write(the_log(&one), own.split_at(own.len() - 9).0).unwrap();
-        assert_eq!(foreign(&one).unwrap(), None);
-        assert_eq!(repaired(&one, &directory.path().join("cut")), 39);
-    }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::log_batches;
 use super::wreck::Wreck;
 use crate::error::{Error, Result};
 use crate::store::bytes::codec::{HeaderRecord, State};
@@ -15,10 +14,9 @@ use crate::store::data::overlay::{self, Packs};
 use crate::store::data::resources;
 use crate::store::disk::directory::{CREATING_FILE, LOCK_FILE, exists};
 use crate::store::disk::files::log_number;
-use crate::store::disk::log_records::cut_at;
 use crate::store::disk::seal::Bounds;
 use crate::store::open::meta::read_header;
-use crate::store::open::opening::{families, families_of_cut, require_database, require_meta};
+use crate::store::open::opening::{families_of_cut, require_database, require_meta};
 use crate::store::open::tuning::{MIN_MEMORY, Tuning};
 use crate::store::{Cursor, Db, Family, engine_error};
 
@@ -43,13 +41,7 @@ impl Salvage {
     /// Returns the same errors as opening an index, and damage only of the opened families.
     pub(crate) fn open(path: &Path, family: Option<Family>) -> Result<Self> {
         require_database(path)?;
-        let (names, cut) = match log_batches::foreign(path)? {
-            Some(log) => {
-                let cut = cut_at(path, &log, 0)?;
-                (families(cut.path())?, Some(cut))
-            }
-            None => families_of_cut(path)?,
-        };
+        let (names, cut) = families_of_cut(path)?;
         require_meta(path, &names)?;
         let cut = cut.map(Arc::new);
         let readable = cut.as_ref().map_or(path, |cut| cut.path());
