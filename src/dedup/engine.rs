@@ -15,7 +15,9 @@ use crate::index::Index;
 use crate::join::{Labelled, Similarities};
 use crate::progress::Progress;
 use crate::text::Pipeline;
-use crate::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
+use crate::verify::{
+    Evidence, EvidenceFile, EvidencePreparer, EvidenceWriter, PreparedEvidence, Verification,
+};
 
 /// Texts whose fingerprints and evidence are computed together, on all threads, and held in memory.
 const BATCH: usize = 1024;
@@ -109,6 +111,45 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
     /// # Ok::<(), hamdex::Error>(())
     /// ```
     pub fn push(&mut self, fingerprint: F, evidence: &[u8], rank: R) -> Result<u32> {
+        let prepare = |preparer: EvidencePreparer| preparer.prepare(evidence);
+        let evidence = self.preparer().map(prepare).transpose()?;
+        self.push_prepared(fingerprint, evidence, rank)
+    }
+
+    /// Returns what prepares evidence on other threads; `None` if nothing is verified.
+    ///
+    /// ```
+    /// use hamdex::dedup::{Dedup, DedupOptions};
+    /// use hamdex::verify::Verification;
+    ///
+    /// let mut dedup = Dedup::<u64>::new(&DedupOptions::new(3).verify(Verification::Edit(0.9)))?;
+    /// let preparer = dedup.preparer().expect("a verification needs evidence");
+    /// for text in ["rain in the night", "rain in the night"] {
+    ///     // This may take place on any thread.
+    ///     let evidence = preparer.prepare(text.as_bytes())?;
+    ///     dedup.push_prepared(7, Some(evidence), ())?;
+    /// }
+    /// assert_eq!(dedup.finish(&())?.kept(), 1);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn preparer(&self) -> Option<EvidencePreparer> {
+        self.evidence.as_ref().map(EvidenceWriter::preparer)
+    }
+
+    /// Adds the next document as [`push`](Self::push) does, with evidence that is prepared.
+    ///
+    /// `None` is a document without text.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`push`](Self::push); [`Error::InvalidOption`] also if the evidence was prepared by
+    /// the preparer of another deduplication.
+    pub fn push_prepared(
+        &mut self,
+        fingerprint: F,
+        evidence: Option<PreparedEvidence<'_>>,
+        rank: R,
+    ) -> Result<u32> {
         let position = u32::try_from(self.fingerprints.len())
             .ok()
             .filter(|&position| position < u32::MAX)
@@ -116,10 +157,17 @@ impl<F: Fingerprint, R: Ord + Sync> Dedup<F, R> {
                 name: "documents",
                 reason: format!("at most {} are supported", u32::MAX),
             })?;
-        if let Some(writer) = &mut self.evidence {
-            writer.push(evidence)?;
-            self.unverifiable += u64::from(evidence.is_empty());
+        let has_text = evidence.as_ref().is_some_and(|e| !e.evidence().is_empty());
+        match (&mut self.evidence, evidence) {
+            (Some(writer), Some(evidence)) => writer.push_prepared(evidence)?,
+            (Some(writer), None) => writer.push(&[])?,
+            (None, None) => {}
+            (None, Some(_)) => {
+                let reason = "was prepared for another deduplication".to_owned();
+                return Err(Error::InvalidOption { name: "evidence", reason });
+            }
         }
+        self.unverifiable += u64::from(self.evidence.is_some() && !has_text);
         self.fingerprints.push(fingerprint);
         self.ranks.push(rank);
         Ok(position)
@@ -436,18 +484,24 @@ impl<F: Fingerprint> Dedup<F> {
         pipeline: &Pipeline,
         texts: &[T],
     ) -> Result<Vec<Option<u32>>> {
-        let verification = self.settings.verification;
+        let (verification, preparer) = (self.settings.verification, self.preparer());
         let mut positions = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
             let make = |text: &T| {
                 let text = text.as_ref();
-                let (sketch, evidence) = verification.fingerprint_and_evidence(pipeline, text)?;
-                Some((sketch.fingerprint, evidence))
+                let Some(made) = verification.fingerprint_and_evidence(pipeline, text) else {
+                    return Ok(None);
+                };
+                let (sketch, evidence) = made;
+                let prepared = preparer.as_ref().map(|preparer| preparer.prepare(evidence));
+                Ok(Some((sketch.fingerprint, prepared.transpose()?)))
             };
-            let made: Vec<Option<(F, Vec<u8>)>> = batch.par_iter().map(make).collect();
+            let made: Vec<Result<Option<(F, _)>>> = batch.par_iter().map(make).collect();
             for made in made {
-                positions.push(match made {
-                    Some((fingerprint, evidence)) => Some(self.push(fingerprint, &evidence, ())?),
+                positions.push(match made? {
+                    Some((fingerprint, evidence)) => {
+                        Some(self.push_prepared(fingerprint, evidence, ())?)
+                    }
                     None => None,
                 });
             }

@@ -6,13 +6,13 @@
 
 use std::cell::Cell;
 
-use super::boilerplate::OwnWordsCache;
 use super::edit::{self, LongText};
 use super::length_class::{Brackets, LengthClass};
 use super::long_texts::LongTexts;
 use super::outline::{BigramOutline, Outline};
 use super::piece::{LONGEST, Piece};
 use super::spilled::SpilledBytes;
+use super::words::OwnWordsCache;
 use super::{Evidence, Extent, Verification, by_length};
 use crate::error::{Error, Result};
 use crate::progress::{self, Progress};

@@ -7,17 +7,16 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Evidence;
-use super::boilerplate::{OwnWordsCache, WordCounter};
 use super::evidence_file::{EvidenceFile, Length};
 use super::long_texts::LongTexts;
-use super::outline::Outline;
-use super::phrase_set::PhraseOutline;
 use super::piece::{Piece, Summary};
+use super::prepared::{EvidencePreparer, PreparedEvidence};
 use super::spilled::{Hashes, SpillingBytes};
+use super::words::{OwnWordsCache, WordCounter};
 use crate::error::{Error, Result};
-use crate::sketch::feature_hash;
 
 /// Most bytes of evidence held in memory.
 const HELD: usize = 8 << 20;
@@ -49,7 +48,7 @@ const PER_HASH: usize = 88;
 /// ```
 #[derive(Debug)]
 pub struct EvidenceWriter {
-    kind: Evidence,
+    preparer: EvidencePreparer,
     directory: Option<PathBuf>,
     memory: usize,
     /// The pieces one after another, each before the record of its words if they are counted.
@@ -62,7 +61,6 @@ pub struct EvidenceWriter {
     short: u64,
     /// Start of each distinct piece by its hash, up to the memory.
     known: HashMap<[u64; 2], u64>,
-    seed: u64,
     /// `None` if no word is boilerplate.
     words: Option<WordCounter>,
     /// Texts that are perhaps copies, whose words are not counted yet.
@@ -78,8 +76,10 @@ impl EvidenceWriter {
     ///
     /// [`Error::Io`] if a file cannot be created.
     pub fn new(kind: Evidence, directory: Option<&Path>) -> Result<Self> {
+        // Under an unknown seed, nobody can prepare texts that collide.
+        let seed = RandomState::new().hash_one(0);
         Ok(Self {
-            kind,
+            preparer: EvidencePreparer { kind, seed, cutter: None },
             directory: directory.map(Path::to_path_buf),
             memory: usize::MAX,
             bytes: SpillingBytes::new(directory, HELD)?,
@@ -89,8 +89,6 @@ impl EvidenceWriter {
             lengths: Vec::new(),
             short: 0,
             known: HashMap::new(),
-            // Under an unknown seed, nobody can prepare texts that collide.
-            seed: RandomState::new().hash_one(0),
             words: None,
             uncounted: None,
         })
@@ -142,7 +140,15 @@ impl EvidenceWriter {
     #[must_use]
     pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
         self.words = documents.map(WordCounter::new);
+        self.preparer.cutter = self.words.as_ref().map(|words| Arc::clone(words.cutter()));
         self
+    }
+
+    /// Returns what prepares evidence for this writer on other threads.
+    ///
+    /// See [`EvidencePreparer`] for an example.
+    pub fn preparer(&self) -> EvidencePreparer {
+        self.preparer.clone()
     }
 
     /// Appends the evidence of the next document; empty if it has none.
@@ -153,23 +159,29 @@ impl EvidenceWriter {
     /// - [`Error::InvalidOption`] if there are more than `u32::MAX` documents.
     /// - [`Error::Corrupt`] if a text is not UTF-8 or phrases do not decode.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        let number = u32::try_from(self.documents).map_err(|_| Error::InvalidOption {
-            name: "documents",
-            reason: format!("at most {} are supported", u32::MAX),
-        })?;
-        let mut text = None;
-        let summary = match self.kind {
-            Evidence::Text => Summary::Text(Outline::new(text.insert(super::utf8(bytes)?))),
-            Evidence::Phrases if bytes.is_empty() => Summary::Phrases(PhraseOutline::NOTHING),
-            Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(bytes)?),
-            Evidence::Nothing | Evidence::Features => Summary::Nothing,
-        };
+        self.push_prepared(self.preparer.prepare(bytes)?)
+    }
+
+    /// Appends the evidence of the next document, which this writer's preparer has prepared.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Io`] if a file cannot be written.
+    /// - [`Error::InvalidOption`] if it was prepared for another writer, or if there are more than
+    ///   `u32::MAX` documents.
+    pub fn push_prepared(&mut self, evidence: PreparedEvidence<'_>) -> Result<()> {
+        let refused = |name, reason| Error::InvalidOption { name, reason };
+        if evidence.seed != self.preparer.seed {
+            return Err(refused("evidence", "was prepared for another writer".to_owned()));
+        }
+        let number = u32::try_from(self.documents)
+            .map_err(|_| refused("documents", format!("at most {} are supported", u32::MAX)))?;
+        let start = self.start(&evidence, number)?;
+        let PreparedEvidence { bytes, hash, summary, .. } = evidence;
         if let Summary::Text(outline) = &summary {
             self.lengths.push(Length::of(outline));
             self.short += u64::from(outline.is_short());
         }
-        let hash = feature_hash::<u128>(bytes, self.seed);
-        let start = self.start((bytes, text), hash, number)?;
         let piece = Piece { hash, start, end: start + bytes.len() as u64, summary };
         piece.encode(&mut self.record);
         self.records.push(&self.record)?;
@@ -178,31 +190,28 @@ impl EvidenceWriter {
     }
 
     /// Returns the offset of a piece, which is appended unless it is known.
-    fn start(
-        &mut self,
-        (bytes, text): (&[u8], Option<&str>),
-        hash: u128,
-        number: u32,
-    ) -> Result<u64> {
-        let key = halves(hash);
+    fn start(&mut self, evidence: &PreparedEvidence<'_>, number: u32) -> Result<u64> {
+        let key = halves(evidence.hash);
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let start = self.bytes.push(bytes)?;
+        let start = self.bytes.push(&evidence.bytes)?;
         let fits = self.known.len() < self.memory / 4 / PER_HASH;
         if fits {
             self.known.insert(key, start);
         }
-        if let Some((words, text)) = self.words.as_mut().zip(text) {
-            self.bytes.push(words.record(text, fits))?;
-            if !fits {
+        if let Some((words, terms)) = self.words.as_mut().zip(evidence.terms.as_ref()) {
+            if fits {
+                words.add(terms);
+            } else {
                 if self.uncounted.is_none() {
                     self.uncounted = Some(Hashes::new(self.directory.as_deref())?);
                 }
                 if let Some(uncounted) = &mut self.uncounted {
-                    uncounted.push(hash, number)?;
+                    uncounted.push(evidence.hash, number)?;
                 }
             }
+            self.bytes.push(words.record(terms))?;
         }
         Ok(start)
     }
@@ -213,17 +222,18 @@ impl EvidenceWriter {
     ///
     /// [`Error::Io`] if the rest cannot be written or words cannot be counted.
     pub fn finish(self) -> Result<EvidenceFile> {
-        let Self { kind, memory, bytes, records, documents, short, .. } = self;
+        let Self { preparer, memory, bytes, records, documents, short, .. } = self;
         let Self { lengths, known, words, uncounted, .. } = self;
         drop(known);
         let long = LongTexts::new(LONG_BYTES.min(memory / 16));
         let (bytes, records) = (bytes.finish()?, records.finish()?);
-        let own = None;
+        let (kind, own) = (preparer.kind, None);
         let mut file = EvidenceFile { kind, bytes, records, documents, lengths, short, own, long };
         if let Some(mut words) = words {
             if let Some(uncounted) = uncounted {
+                let cutter = Arc::clone(words.cutter());
                 for position in uncounted.firsts()?.iter() {
-                    words.add(super::utf8(&file.read(position as usize)?)?);
+                    words.add(&cutter.cut(super::utf8(&file.read(position as usize)?)?));
                 }
             }
             file.own = Some(OwnWordsCache::new(words.finish(), memory / 4));

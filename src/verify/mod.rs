@@ -5,7 +5,6 @@
 //! [`PhraseSet`] or the cleaned text.
 #![doc = include_str!("VERIFY.md")]
 
-mod boilerplate;
 pub(crate) mod by_length;
 mod edit;
 mod evidence_file;
@@ -17,10 +16,11 @@ mod options;
 mod outline;
 mod phrase_set;
 mod piece;
-mod repetitions;
+mod prepared;
 mod rule;
 pub(crate) mod spilled;
 mod varint;
+mod words;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,7 +29,6 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::{self, Progress};
 use crate::text::{Pipeline, Sketch};
 
-pub use boilerplate::BOILERPLATE_DOCUMENTS;
 pub use edit::edit_similarity;
 pub use evidence_file::EvidenceFile;
 pub use evidence_writer::EvidenceWriter;
@@ -37,7 +36,9 @@ pub use feature_set::{FeatureSet, KEPT_FEATURES};
 pub use options::{Evidence, Verification};
 pub(crate) use outline::BigramOutline;
 pub use phrase_set::{Extent, PhraseSet};
+pub use prepared::{EvidencePreparer, PreparedEvidence};
 pub use rule::{DuplicateRule, Linkage};
+pub use words::BOILERPLATE_DOCUMENTS;
 
 impl Verification {
     /// Computes the evidence of a text that this check compares.

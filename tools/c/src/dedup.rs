@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hamdex::advice::{Overrides, Resolved};
 use hamdex::dedup::{Decision, DedupOptions};
-use hamdex::verify::Verification;
+use hamdex::verify::{EvidencePreparer, Verification};
 use hamdex::{Fingerprint, for_width};
 use hamdex_io::failure::Result as Read;
 use hamdex_io::job::{Against, Choice, Documents, Field, Keep, Purpose, To};
@@ -318,6 +318,10 @@ struct Taken<F> {
 impl<F: Fingerprint> Sink<F> for Taken<F> {
     fn document(&mut self, document: Document<'_, F>) -> Read<()> {
         self.documents.document(document)
+    }
+
+    fn preparer(&self) -> Option<EvidencePreparer> {
+        Sink::<F>::preparer(&self.documents)
     }
 
     fn blank(&mut self, blank: Blank) -> Read<()> {

@@ -32,6 +32,7 @@ pub(crate) fn rows(bytes: &[u8]) {
     let maker = Maker {
         pipeline: pipeline.as_ref(),
         wanted: Wanted::ALL,
+        preparer: None,
         keyed: true,
         seeds: Seeds::default(),
     };

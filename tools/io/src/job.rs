@@ -8,8 +8,10 @@ use std::collections::{HashMap, HashSet};
 use hamdex::dedup::{
     Decided, Decision, Decisions, Dedup, DedupOptions, Sources, Stamp, State, Trail,
 };
+use hamdex::verify::EvidencePreparer;
 use hamdex::{Fingerprint, Index, Progress};
 
+use crate::documents::evidence::Proofs;
 use crate::documents::ordinals::Ordinals;
 use crate::documents::read::{Blank, Document, Sink};
 use crate::face::failure::{Failure, Result};
@@ -280,6 +282,19 @@ impl<F: Fingerprint> Documents<F> {
     }
 }
 
+fn push<F: Fingerprint, R: Ord + Sync>(
+    dedup: &mut Dedup<F, R>,
+    fingerprint: F,
+    proofs: Proofs,
+    rank: R,
+) -> Result<()> {
+    match proofs.prepared {
+        Some(evidence) => dedup.push_prepared(fingerprint, Some(evidence), rank)?,
+        None => dedup.push(fingerprint, proofs.evidence(), rank)?,
+    };
+    Ok(())
+}
+
 fn finish<F: Fingerprint, R: Ord + Sync>(
     mut dedup: Dedup<F, R>,
     (excluded, leave): (&[u32], Option<u32>),
@@ -341,6 +356,14 @@ impl<F: Fingerprint> Choice<F> {
 }
 
 impl<F: Fingerprint> Sink<F> for Documents<F> {
+    fn preparer(&self) -> Option<EvidencePreparer> {
+        match &self.ranked {
+            Ranked::Order(dedup) => dedup.preparer(),
+            Ranked::Length(dedup) => dedup.preparer(),
+            Ranked::Largest(dedup) => dedup.preparer(),
+        }
+    }
+
     fn document(&mut self, document: Document<'_, F>) -> Result<()> {
         let Document { key, fingerprint, proofs, length, stamp, unique, source, origin, .. } =
             document;
@@ -352,13 +375,12 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
             self.note(unique, origin, position, self.rank(length, &stamp));
         }
         self.stamped |= !stamp.is_missing();
-        let evidence = proofs.evidence();
-        self.evidence += evidence.len() as u64;
+        self.evidence += proofs.evidence().len() as u64;
         match &mut self.ranked {
-            Ranked::Order(dedup) => dedup.push(fingerprint, evidence, ())?,
-            Ranked::Length(dedup) => dedup.push(fingerprint, evidence, length)?,
-            Ranked::Largest(dedup) => dedup.push(fingerprint, evidence, stamp)?,
-        };
+            Ranked::Order(dedup) => push(dedup, fingerprint, proofs, ())?,
+            Ranked::Length(dedup) => push(dedup, fingerprint, proofs, length)?,
+            Ranked::Largest(dedup) => push(dedup, fingerprint, proofs, stamp)?,
+        }
         self.origins.push(origin);
         if let Some(keys) = &mut self.keys {
             keys.push(Some(hamdex::dedup::key_hash(key)));

@@ -12,7 +12,7 @@ use hamdex::advice::{Overrides, Resolved};
 use hamdex::any::AnyIndex;
 use hamdex::dedup::DedupOptions;
 use hamdex::join::Linkage;
-use hamdex::verify::Verification;
+use hamdex::verify::{EvidencePreparer, Verification};
 use hamdex_io::host::Host;
 use hamdex_io::job::{Against as Compared, Choice, Documents, Field, Keep, Purpose, To};
 use hamdex_io::{Blank, Document, Sink, Wanted as Evidence};
@@ -261,6 +261,10 @@ impl<F: Fingerprint> Sink<F> for Taken<'_, F> {
         // The job counts no sources here, so it needs none.
         self.sources.push(document.source.take());
         self.documents.document(document)
+    }
+
+    fn preparer(&self) -> Option<EvidencePreparer> {
+        Sink::<F>::preparer(&self.documents)
     }
 
     fn blank(&mut self, mut blank: Blank) -> hamdex_io::failure::Result<()> {

@@ -6,8 +6,8 @@ use std::path::Path;
 use hamdex::Fingerprint;
 use hamdex::text::{Pipeline, Sketch};
 use hamdex::verify::{
-    BOILERPLATE_DOCUMENTS, Evidence, EvidenceFile, EvidenceWriter, FeatureSet, PhraseSet,
-    Verification,
+    BOILERPLATE_DOCUMENTS, Evidence, EvidenceFile, EvidencePreparer, EvidenceWriter, FeatureSet,
+    PhraseSet, PreparedEvidence, Verification,
 };
 
 use crate::face::failure::Result;
@@ -55,18 +55,36 @@ pub struct Proofs {
     pub text: Vec<u8>,
     /// An encoded set of phrases.
     pub phrases: Vec<u8>,
+    /// The evidence that the sink's verification needs, which then is in no other field.
+    pub prepared: Option<PreparedEvidence<'static>>,
 }
 
 impl Proofs {
     /// Returns the bytes of all kinds.
     pub(crate) fn len(&self) -> usize {
-        self.features.len() + self.text.len() + self.phrases.len()
+        let prepared = self.prepared.as_ref().map_or(0, PreparedEvidence::memory_usage);
+        self.features.len() + self.text.len() + self.phrases.len() + prepared
     }
 
     /// Returns the kind of evidence that the verification needs.
     pub fn evidence(&self) -> &[u8] {
+        if let Some(prepared) = &self.prepared {
+            return prepared.evidence();
+        }
         let kinds = [&self.features, &self.text, &self.phrases];
         kinds.into_iter().find(|kind| !kind.is_empty()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Prepares the evidence that the verification needs, and takes it.
+    pub(crate) fn prepare(&mut self, preparer: &EvidencePreparer) {
+        let evidence = match preparer.kind() {
+            Evidence::Features => std::mem::take(&mut self.features),
+            Evidence::Text => std::mem::take(&mut self.text),
+            Evidence::Phrases => std::mem::take(&mut self.phrases),
+            Evidence::Nothing | _ => return,
+        };
+        let prepared = preparer.prepare(evidence);
+        self.prepared = Some(prepared.expect("it was made as the verification needs it"));
     }
 
     /// Fingerprints a text and extracts the requested evidence; `None` without features.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hamdex::Fingerprint;
 use hamdex::dedup::Stamp;
 use hamdex::text::{self, Pipeline};
+use hamdex::verify::EvidencePreparer;
 
 use super::evidence::{Proofs, Wanted};
 use super::key;
@@ -48,6 +49,8 @@ pub(crate) struct Maker<'a> {
     pub(crate) pipeline: Option<&'a Pipeline>,
     /// Evidence to make of every text.
     pub(crate) wanted: Wanted,
+    /// Prepares the evidence of texts; `None` leaves that to the sink.
+    pub(crate) preparer: Option<EvidencePreparer>,
     /// Ids have to be keys; else they are labels, and any value will do.
     pub(crate) keyed: bool,
     /// Makes values that a row must not share comparable.
@@ -127,7 +130,10 @@ impl Maker<'_> {
         }
         let content = content(pipeline, text, html);
         let made = Proofs::with_sketch::<F>(self.wanted, pipeline, &content);
-        let Some((sketch, proofs)) = made else { return Ok(Err(Reason::NoFeatures)) };
+        let Some((sketch, mut proofs)) = made else { return Ok(Err(Reason::NoFeatures)) };
+        if let Some(preparer) = &self.preparer {
+            proofs.prepare(preparer);
+        }
         let (fingerprint, features) = (sketch.fingerprint, Some(sketch.features));
         Ok(Ok(Sketch { fingerprint, features, proofs }))
     }
@@ -217,6 +223,7 @@ mod tests {
             let maker = Maker {
                 pipeline: Some(&pipeline),
                 wanted: Wanted::ALL,
+                preparer: None,
                 keyed: true,
                 seeds: Seeds::default(),
             };

@@ -20,6 +20,7 @@ use crate::sources::source::Source;
 use hamdex::Fingerprint;
 use hamdex::dedup::Stamp;
 use hamdex::text::Pipeline;
+use hamdex::verify::EvidencePreparer;
 
 /// A good row.
 #[derive(Debug)]
@@ -91,6 +92,11 @@ pub struct Reading<'a> {
 pub trait Sink<F> {
     fn document(&mut self, document: Document<'_, F>) -> Result<()>;
 
+    /// Returns what prepares evidence on the threads that make documents.
+    fn preparer(&self) -> Option<EvidencePreparer> {
+        None
+    }
+
     /// Takes a row with nothing to compare, if they are kept.
     fn blank(&mut self, _: Blank) -> Result<()> {
         Ok(())
@@ -151,6 +157,7 @@ impl Reading<'_> {
         let maker = Maker {
             pipeline: self.pipeline,
             wanted: self.wanted,
+            preparer: sink.preparer(),
             keyed: self.ids != Ids::Labels,
             seeds: Seeds::default(),
         };

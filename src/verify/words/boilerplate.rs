@@ -11,13 +11,10 @@ use std::cmp::Ordering;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::long_texts::{Cache, Cached};
-use super::repetitions::{Repetitions, Terms};
-use super::spilled::SpilledBytes;
+use super::cutter::{CommonTerms, TermCutter, TextTerms};
 use crate::error::Result;
-use crate::text::for_each_term;
+use crate::verify::long_texts::{Cache, Cached};
+use crate::verify::spilled::SpilledBytes;
 
 /// Default number of documents from which a word is boilerplate.
 ///
@@ -32,12 +29,6 @@ const LINES: usize = 1 << 19;
 /// Most bytes of own words that are cached.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Bytes of a text for each distinct word or pair of words that it probably has.
-const BYTES_PER_TERM: usize = 6;
-
-/// Terms that are known to be boilerplate, which are most occurrences: 64 KiB.
-const COMMON: usize = 1 << 14;
-
 /// Bytes before the words that a text repeats: how many words these are, and how many pairs.
 const LENS: usize = 8;
 
@@ -47,19 +38,16 @@ const LENS: usize = 8;
 /// Muthukrishnan, Journal of Algorithms 2005) of 32 MiB with counters up to 255. A gigabyte of
 /// documentation has 1.1 million words and 12 million pairs.
 #[derive(Debug)]
-pub(super) struct WordCounts {
+pub(in crate::verify) struct WordCounts {
     /// Documents from which a word is boilerplate.
     least: NonZeroU8,
     lines: Vec<[u8; LINE]>,
-    /// Terms of `least` documents; of those with equal last bits, the one counted last.
-    common: Vec<u32>,
+    common: Arc<CommonTerms>,
 }
 
 impl WordCounts {
     fn new(least: NonZeroU8) -> Self {
-        // At first, terms that belong elsewhere.
-        let common = (1..).take(COMMON).collect();
-        Self { least, lines: vec![[0; LINE]; LINES], common }
+        Self { least, lines: vec![[0; LINE]; LINES], common: Arc::new(CommonTerms::new()) }
     }
 
     /// Counts the distinct terms of the next document.
@@ -73,95 +61,63 @@ impl WordCounts {
             cells[first] = cells[first].max(count);
             cells[second] = cells[second].max(count);
             if count >= self.least.get() {
-                self.common[term as usize % COMMON] = term;
+                self.common.note(term);
             }
         }
-    }
-
-    /// Returns true for most terms that are boilerplate, without a look at the counters.
-    #[inline]
-    fn is_common(&self, term: u32) -> bool {
-        self.common[term as usize % COMMON] == term
     }
 
     /// Returns true if too many documents have a term; once true, it stays true.
     fn is_boilerplate(&self, term: u32) -> bool {
         let (line, [first, second]) = place(term);
-        self.lines[line][first].min(self.lines[line][second]) >= self.least.get()
+        let cells = &self.lines[line];
+        cells[first].min(cells[second]) >= self.least.get()
     }
 }
 
-/// Counts the terms of one text after another: its words and pairs of adjacent words, as hashes.
+/// Counts the terms of one text after another.
 #[derive(Debug)]
-pub(super) struct WordCounter {
+pub(in crate::verify) struct WordCounter {
     counts: WordCounts,
-    repetitions: Repetitions,
-    words: Terms,
-    pairs: Terms,
+    cutter: Arc<TermCutter>,
     record: Vec<u8>,
 }
 
 impl WordCounter {
-    pub(super) fn new(least: NonZeroU8) -> Self {
-        let (words, pairs) = (Terms::default(), Terms::default());
-        let (counts, repetitions) = (WordCounts::new(least), Repetitions::default());
-        Self { counts, repetitions, words, pairs, record: Vec::new() }
+    pub(in crate::verify) fn new(least: NonZeroU8) -> Self {
+        let counts = WordCounts::new(least);
+        let cutter = Arc::new(TermCutter::new(Arc::clone(&counts.common)));
+        Self { counts, cutter, record: Vec::new() }
+    }
+
+    /// Returns what cuts the texts that are counted.
+    pub(in crate::verify) fn cutter(&self) -> &Arc<TermCutter> {
+        &self.cutter
     }
 
     /// Counts the terms of the next text.
-    pub(super) fn add(&mut self, text: &str) {
-        self.cut(text);
-        self.counts.add(&self.repetitions.distinct);
+    pub(in crate::verify) fn add(&mut self, terms: &TextTerms) {
+        self.counts.add(&terms.distinct);
     }
 
-    /// Returns what [`OwnWordsCache`] reads of a text, which is counted or will be.
+    /// Returns what [`OwnWordsCache`] reads of a text.
     ///
     /// These are its repeated terms that are not boilerplate so far.
-    pub(super) fn record(&mut self, text: &str, is_counted: bool) -> &[u8] {
-        self.cut(text);
-        if is_counted {
-            self.counts.add(&self.repetitions.distinct);
-        }
+    pub(in crate::verify) fn record(&mut self, terms: &TextTerms) -> &[u8] {
         self.record.clear();
-        let kinds = [&mut self.words.repeated, &mut self.pairs.repeated];
-        for terms in kinds {
-            terms.retain(|&term| !self.counts.is_boilerplate(term));
-            terms.sort_unstable();
-            let len = u32::try_from(terms.len()).expect("different terms have different hashes");
-            self.record.extend_from_slice(&len.to_be_bytes());
-        }
-        for term in self.words.repeated.iter().chain(&self.pairs.repeated) {
-            self.record.extend_from_slice(&term.to_be_bytes());
+        self.record.resize(LENS, 0);
+        for (kind, terms) in terms.repeated.iter().enumerate() {
+            let mut len = 0_u32;
+            for &term in terms.iter().filter(|&&term| !self.counts.is_boilerplate(term)) {
+                self.record.extend_from_slice(&term.to_be_bytes());
+                len += 1;
+            }
+            self.record[4 * kind..][..4].copy_from_slice(&len.to_be_bytes());
         }
         &self.record
     }
 
-    /// Collects the terms of a text, except numbers, codes and most of what is boilerplate already.
-    fn cut(&mut self, text: &str) {
-        let Self { counts, repetitions, words, pairs, .. } = self;
-        repetitions.reset(text.len() / BYTES_PER_TERM);
-        words.repeated.clear();
-        pairs.repeated.clear();
-        let wanted = |term| !counts.is_common(term);
-        let mut before = None;
-        for_each_term(text, &mut |word, is_code| {
-            // Numbers and codes differ between the messages of a template.
-            if is_code {
-                before = None;
-                return;
-            }
-            let hash = xxh3_64(word.as_bytes());
-            repetitions.add(folded(hash), words, wanted);
-            if let Some(before) = before.replace(hash) {
-                repetitions.add(folded(pair(before, hash)), pairs, wanted);
-            }
-        });
-        repetitions.finish(words, wanted);
-        repetitions.finish(pairs, wanted);
-    }
-
     /// Returns the final counts.
-    pub(super) fn finish(self) -> WordCounts {
+    pub(in crate::verify) fn finish(self) -> WordCounts {
         self.counts
     }
 }
@@ -175,22 +131,9 @@ fn place(term: u32) -> (usize, [usize; 2]) {
     (term as usize % LINES, [first, if first == second { first ^ 1 } else { second }])
 }
 
-/// Returns the hash of two words, which depends on their order.
-#[inline]
-fn pair(first: u64, second: u64) -> u64 {
-    let mixed = (first.rotate_left(23) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ (mixed >> 32)
-}
-
-/// Returns half a hash: enough to tell the terms of two texts apart, and for the place of counters.
-#[inline]
-fn folded(hash: u64) -> u32 {
-    u32::try_from((hash ^ (hash >> 32)) & u64::from(u32::MAX)).expect("half of the bits")
-}
-
 /// The words and pairs that a document repeats and few others have.
 #[derive(Debug)]
-pub(super) struct OwnWords {
+pub(in crate::verify) struct OwnWords {
     words: OwnTerms,
     pairs: OwnTerms,
 }
@@ -200,7 +143,7 @@ impl OwnWords {
     ///
     /// Two versions share more than they lack. Pages of two members of a class may share the name
     /// of the class. A changed word is in two pairs, so fewer of these are shared.
-    pub(super) fn differ(&self, other: &Self) -> bool {
+    pub(in crate::verify) fn differ(&self, other: &Self) -> bool {
         let (words, lacked_words) = self.words.compare(&other.words);
         let (pairs, lacked_pairs) = self.pairs.compare(&other.pairs);
         2 * words < 3 * lacked_words || 3 * pairs < lacked_pairs
@@ -238,19 +181,19 @@ impl Cached for OwnWords {
 
 /// Own words of documents, computed on first use.
 #[derive(Debug)]
-pub(super) struct OwnWordsCache {
+pub(in crate::verify) struct OwnWordsCache {
     counts: WordCounts,
     words: Cache<OwnWords>,
 }
 
 impl OwnWordsCache {
     /// Uses the final counts, and caches up to `bytes` bytes.
-    pub(super) fn new(counts: WordCounts, bytes: usize) -> Self {
+    pub(in crate::verify) fn new(counts: WordCounts, bytes: usize) -> Self {
         Self { counts, words: Cache::new(CACHE_BYTES.min(bytes)) }
     }
 
     /// Returns the own words of a text, whose record is at `start`.
-    pub(super) fn get(
+    pub(in crate::verify) fn get(
         &self,
         digest: u64,
         records: &SpilledBytes,
@@ -407,10 +350,11 @@ mod tests {
     #[test]
     fn counters_saturate() {
         let mut words = WordCounter::new(NonZeroU8::MAX);
+        let cutter = Arc::clone(words.cutter());
         for _ in 0..300 {
-            words.add("one another");
+            words.add(&cutter.cut("one another"));
         }
-        let mut own = |text| words.record(text, false)[3];
+        let mut own = |text| words.record(&cutter.cut(text))[3];
         assert_eq!([own("one one"), own("a third third a one one"), own("third")], [0, 2, 0]);
     }
 }
