@@ -146,7 +146,17 @@ impl EvidenceWriter {
 
     /// Returns what prepares evidence for this writer on other threads.
     ///
-    /// See [`EvidencePreparer`] for an example.
+    /// What it prepares goes to [`push_prepared`](Self::push_prepared).
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let prepared = writer.preparer().prepare(b"sunny days".as_slice())?;
+    /// writer.push_prepared(prepared)?;
+    /// assert_eq!(writer.finish()?.read(0)?, b"sunny days");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn preparer(&self) -> EvidencePreparer {
         self.preparer.clone()
     }
@@ -169,6 +179,16 @@ impl EvidenceWriter {
     /// - [`Error::Io`] if a file cannot be written.
     /// - [`Error::InvalidOption`] if it was prepared for another writer, or if there are more than
     ///   `u32::MAX` documents.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let mut writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let prepared = writer.preparer().prepare(b"sunny days".as_slice())?;
+    /// writer.push_prepared(prepared)?;
+    /// assert_eq!(writer.finish()?.read(0)?, b"sunny days");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn push_prepared(&mut self, evidence: PreparedEvidence<'_>) -> Result<()> {
         let refused = |name, reason| Error::InvalidOption { name, reason };
         if evidence.seed != self.preparer.seed {

@@ -49,6 +49,14 @@ pub struct EvidencePreparer {
 
 impl EvidencePreparer {
     /// Returns the kind of evidence that its writer takes.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// assert_eq!(writer.preparer().kind(), Evidence::Text);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn kind(&self) -> Evidence {
         self.kind
     }
@@ -77,6 +85,15 @@ impl EvidencePreparer {
 }
 
 /// The evidence of one document, for the writer whose preparer made it.
+///
+/// ```
+/// use hamdex::verify::{Evidence, EvidenceWriter, PreparedEvidence};
+///
+/// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+/// let prepared: PreparedEvidence<'_> = writer.preparer().prepare(b"sunny days".as_slice())?;
+/// assert_eq!(prepared.evidence(), b"sunny days");
+/// # Ok::<(), hamdex::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PreparedEvidence<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
@@ -88,12 +105,22 @@ pub struct PreparedEvidence<'a> {
 }
 
 impl PreparedEvidence<'_> {
-    /// Returns the evidence that was prepared.
+    /// Returns the evidence that was prepared; see [`PreparedEvidence`] for an example.
     pub fn evidence(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns the memory that this takes in bytes, with the evidence.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let prepared = writer.preparer().prepare(b"sunny days".as_slice())?;
+    /// assert_eq!(prepared.evidence(), b"sunny days");
+    /// assert!(prepared.memory_usage() > 10);
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
     pub fn memory_usage(&self) -> usize {
         size_of::<Self>() + self.bytes.len() + self.terms.as_ref().map_or(0, TextTerms::bytes)
     }
