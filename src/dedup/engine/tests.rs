@@ -1,7 +1,7 @@
 use super::*;
 use crate::dedup::{Decision, key_hash};
 use crate::index::{Durability, IndexOptions, NewDocument};
-use crate::text::PipelineOptions;
+use crate::text::{Pipeline, PipelineOptions};
 use crate::verify::{FeatureSet, Linkage, Verification};
 
 const EDIT: Verification = Verification::Edit(0.9);

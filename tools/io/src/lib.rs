@@ -23,8 +23,9 @@ mod sources;
 
 pub use documents::evidence::{Proofs, Wanted};
 pub use documents::make::{json_string, row_label, row_text, says_html, takes_html};
-pub use documents::read::{Bad, Blank, Document, Ids, Reading, Sink, Totals};
+pub use documents::read::{Bad, Blank, Document, Ids, Reading, Totals};
 pub use documents::reject::{MaxBad, Place, Policy, Reason, Rejects};
+pub use documents::sink::Sink;
 pub use documents::tables::{learn, readable_twice};
 pub use documents::{evidence, key, tables};
 pub use face::{failure, host, output, size, temporary, visible};

@@ -7,4 +7,5 @@ pub(crate) mod ordinals;
 pub(crate) mod read;
 pub(crate) mod reject;
 pub(crate) mod seen;
+pub(crate) mod sink;
 pub mod tables;

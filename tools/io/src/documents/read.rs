@@ -8,6 +8,7 @@ use super::key::{self, Name};
 use super::make::{Made, Maker, Sketch};
 use super::reject::{At, Kinds, Place, Reason, Rejects};
 use super::seen::{Seeds, Seen};
+use super::sink::Sink;
 use crate::face::failure::Result;
 use crate::face::host::Host;
 use crate::face::size;
@@ -20,7 +21,6 @@ use crate::sources::source::Source;
 use hamdex::Fingerprint;
 use hamdex::dedup::Stamp;
 use hamdex::text::Pipeline;
-use hamdex::verify::EvidencePreparer;
 
 /// A good row.
 #[derive(Debug)]
@@ -86,37 +86,6 @@ pub struct Reading<'a> {
     pub after: Option<u64>,
     /// Evidence to make of every text.
     pub wanted: Wanted,
-}
-
-/// Receives documents, in order.
-pub trait Sink<F> {
-    fn document(&mut self, document: Document<'_, F>) -> Result<()>;
-
-    /// Returns what prepares evidence on the threads that make documents.
-    fn preparer(&self) -> Option<EvidencePreparer> {
-        None
-    }
-
-    /// Takes a row with nothing to compare, if they are kept.
-    fn blank(&mut self, _: Blank) -> Result<()> {
-        Ok(())
-    }
-
-    /// Takes a bad row, before it is counted.
-    fn bad(&mut self, _: &Bad<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Runs when the next document may be slow to arrive.
-    fn pause(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl<F, T: FnMut(Document<'_, F>) -> Result<()>> Sink<F> for T {
-    fn document(&mut self, document: Document<'_, F>) -> Result<()> {
-        self(document)
-    }
 }
 
 /// Skipped responses of crawls.
