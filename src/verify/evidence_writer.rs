@@ -76,10 +76,8 @@ impl EvidenceWriter {
     ///
     /// [`Error::Io`] if a file cannot be created.
     pub fn new(kind: Evidence, directory: Option<&Path>) -> Result<Self> {
-        // Under an unknown seed, nobody can prepare texts that collide.
-        let seed = RandomState::new().hash_one(0);
         Ok(Self {
-            preparer: EvidencePreparer { kind, seed, cutter: None },
+            preparer: EvidencePreparer { kind, seed: new_seed(), cutter: None },
             directory: directory.map(Path::to_path_buf),
             memory: usize::MAX,
             bytes: SpillingBytes::new(directory, HELD)?,
@@ -140,6 +138,8 @@ impl EvidenceWriter {
     #[must_use]
     pub fn boilerplate(mut self, documents: Option<NonZeroU8>) -> Self {
         self.words = documents.map(WordCounter::new);
+        // What an earlier preparer makes lacks the words, and is refused.
+        self.preparer.seed = new_seed();
         self.preparer.cutter = self.words.as_ref().map(|words| Arc::clone(words.cutter()));
         self
     }
@@ -260,6 +260,11 @@ impl EvidenceWriter {
         }
         Ok(file)
     }
+}
+
+/// Returns an unknown seed, under which nobody can prepare texts that collide.
+fn new_seed() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a hash")]

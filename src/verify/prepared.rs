@@ -133,7 +133,7 @@ mod tests {
     use crate::Error;
     use crate::dedup::{Dedup, DedupOptions};
     use crate::text::{Pipeline, PipelineOptions};
-    use crate::verify::{EvidenceFile, EvidenceWriter, Verification};
+    use crate::verify::{Evidence, EvidenceFile, EvidenceWriter, Verification};
 
     fn writer(check: Verification) -> EvidenceWriter {
         EvidenceWriter::new(check.needs(), None).unwrap().boilerplate(check.boilerplate())
@@ -195,6 +195,10 @@ mod tests {
         let refused = one.push_prepared(7, Some(foreign()), ()).unwrap_err();
         assert!(matches!(refused, Error::InvalidOption { name: "evidence", .. }), "{refused}");
         assert_eq!((one.len(), one.unverifiable()), (0, 0));
+        let before = EvidenceWriter::new(Evidence::Text, None).unwrap();
+        let early = before.preparer().prepare(b"rain".as_slice()).unwrap();
+        let refused = before.boilerplate(std::num::NonZeroU8::new(5)).push_prepared(early);
+        assert!(matches!(refused, Err(Error::InvalidOption { name: "evidence", .. })));
         let mut unverified = Dedup::<u64>::new(&DedupOptions::new(3)).unwrap();
         assert!(unverified.preparer().is_none());
         let refused = unverified.push_prepared(7, Some(foreign()), ()).unwrap_err();
