@@ -6,7 +6,7 @@
 use crate::fingerprint::Fingerprint;
 use crate::index::Header;
 use crate::store::codec::{self, Document, HeaderRecord, Lane, ResourcePart, State};
-use crate::store::{Family, decode_header, keys, pack, run};
+use crate::store::{Family, decode_header, delta_run, keys, pack, run};
 use crate::text::{IdfTable, Pipeline};
 use crate::verify::FeatureSet;
 
@@ -58,6 +58,10 @@ fn run_of<F: Fingerprint>(mut bytes: &[u8]) {
     run::decode(last, &value, 0, &mut part).expect("an encoded run decodes");
     part.reverse();
     assert_eq!(part, whole);
+    delta_run::decode(&delta_run::encode(&whole), &mut part).expect("a delta run decodes");
+    part.reverse();
+    assert_eq!(part, whole);
+    let _ = delta_run::decode::<F>(bytes, &mut part);
 }
 
 /// Decodes a pack: what decodes encodes to a pack of the same members under the same key.
@@ -143,6 +147,9 @@ pub fn key(mut bytes: &[u8]) {
 }
 
 fn key_of<F: Fingerprint>(bytes: &[u8]) {
+    if let Ok(Some(number)) = delta_run::number(bytes) {
+        assert_eq!(delta_run::key(number), bytes);
+    }
     for kind in [keys::Kind::Run, keys::Kind::Delta] {
         if let Ok(Some(permuted)) = keys::permuted::<F>(bytes, kind, 0) {
             assert_eq!(keys::TableKey::new(kind, permuted).as_ref(), bytes);

@@ -28,7 +28,7 @@ use crate::store::codec::HeaderRecord;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// Version of the stored format: 2 with packed documents, else 1.
+    /// Version of the stored format: even with packed documents, else odd.
     pub format: u32,
     /// Fingerprint width: 32, 64 or 128.
     pub bits: u32,

@@ -32,6 +32,7 @@ pub use self::health::{Event, Health, MemoryUsage};
 pub(crate) use self::options::DEFAULT_DISTANCE;
 pub use self::options::{Durability, IndexOptions};
 pub(crate) use self::read::check_features::Checker;
+pub(crate) use self::read::deltas::Deltas;
 pub use self::read::documents::Documents;
 pub(crate) use self::read::parts::Parts;
 pub(crate) use self::read::query::check_distance;

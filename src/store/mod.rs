@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use rocksdb::{CompactOptions, ErrorKind};
 
 use bytes::codec::{HeaderRecord, Lane, State};
-pub(crate) use bytes::{codec, keys, pack, run};
+pub(crate) use bytes::{codec, delta_run, keys, pack, run};
 pub(crate) use data::batch::Batch;
 pub(crate) use data::cursor::{Cursor, Snapshot, View, counting_reads};
 pub(crate) use data::generation::Family;
@@ -58,13 +58,16 @@ use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 5;
 
 /// Version of an index that has packs.
-pub(crate) const PACKED_FORMAT: u32 = 4;
+pub(crate) const PACKED_FORMAT: u32 = 6;
 
 /// The first version, in which every table has its delta entries. With packs it is 2.
 pub(crate) const FIRST_FORMAT: u32 = 1;
+
+/// The first version in which only the first table has delta entries. With packs it is 4.
+const GATHERED_FORMAT: u32 = 3;
 
 /// Returns the format of a new index with or without packs.
 fn current_format(packed: bool) -> u32 {
@@ -271,21 +274,41 @@ impl Store {
 
     /// Returns how many tables, from the first on, may have delta entries.
     pub(crate) fn tables_with_deltas(&self) -> usize {
-        if self.header.format < FORMAT { self.tables } else { 1 }
+        if self.header.format < GATHERED_FORMAT { self.tables } else { 1 }
     }
 
-    /// Drops the delta entries of later tables, and states the format in which they have none.
-    pub(crate) fn drop_later_deltas(&mut self) -> Result<()> {
+    /// States the present format, in one write with what it needs.
+    ///
+    /// Later tables have no delta entries in it; the first one must have theirs.
+    pub(crate) fn raise_format(&mut self) -> Result<()> {
         let format = current_format(has_packs(self.header.format));
+        if self.header.format == format {
+            return Ok(());
+        }
         let header = HeaderRecord { format, ..self.header.clone() };
         let mut batch = self.batch()?;
         batch.put_header(&header);
-        for table in 1..self.tables {
+        for table in 1..self.tables_with_deltas() {
             batch.delete_deltas(table)?;
         }
         batch.commit()?;
         self.header = header;
         Ok(())
+    }
+
+    /// Returns a number above those of all delta runs.
+    pub(crate) fn next_delta_run(&self) -> Result<u64> {
+        let table = Family::Table(0);
+        let mut entries =
+            self.db.raw_iterator_cf_opt(self.handle(table)?, data::cursor::in_order());
+        entries.seek_to_last();
+        entries.status().map_err(|e| engine_error(&table.to_string(), e))?;
+        match entries.key().map(delta_run::number).transpose()?.flatten() {
+            None => Ok(0),
+            Some(last) => last.checked_add(1).ok_or_else(|| {
+                Error::corrupt(table.to_string(), format!("delta run has the number {last}"))
+            }),
+        }
     }
 
     /// Reads the counts that every batch updates.

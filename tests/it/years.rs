@@ -1,6 +1,6 @@
 //! Indexes that an earlier version stored: they open and answer, or are refused by name.
 //!
-//! The archives in `tests/fixtures/format-1` and `format-2` are never rewritten. A version that changes the format
+//! The archives in `tests/fixtures/format-1`, `-2` and `-3` are never rewritten. A version that changes the format
 //! adds a folder of archives, and either reads the old ones or refuses them with
 //! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the missing
 //! archives of the present format.
@@ -32,9 +32,9 @@ const POSTS: [(&[u8], &str); 6] = [
 /// Unicode version of the compiler that wrote the fixture; another one may refuse the text.
 const CASE_THEN: (u8, u8, u8) = (17, 0, 0);
 
-fn stored(name: &str) -> PathBuf {
-    let format = if name == "rows-64" { "format-2" } else { "format-1" };
-    root().join("tests/fixtures").join(format).join(name).with_extension("tar")
+/// Returns the archive of an index. Packs raise the number of its format by one.
+fn stored(format: u32, name: &str) -> PathBuf {
+    root().join(format!("tests/fixtures/format-{format}")).join(name).with_extension("tar")
 }
 
 fn tar(action: &str, archive: &Path, directory: &Path, what: &str) {
@@ -44,9 +44,9 @@ fn tar(action: &str, archive: &Path, directory: &Path, what: &str) {
 }
 
 /// Unpacks a stored index; returns its directory and its path.
-fn unpacked(name: &str) -> (tempfile::TempDir, PathBuf) {
+fn unpacked(format: u32, name: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    tar("-xf", &stored(name), directory.path(), name);
+    tar("-xf", &stored(format, name), directory.path(), name);
     let index = directory.path().join(name);
     (directory, index)
 }
@@ -73,18 +73,25 @@ fn numbers_left() -> Model<u128> {
 }
 
 #[test]
-fn an_index_of_fingerprints_of_format_1_is_searched_checked_and_written() -> Result<()> {
-    let (_directory, path) = unpacked("raw-128");
+fn an_index_of_fingerprints_of_an_earlier_format_is_searched_checked_and_written() -> Result<()> {
+    for format in [1, 3] {
+        fingerprints_of(format)?;
+    }
+    Ok(())
+}
+
+fn fingerprints_of(format: u32) -> Result<()> {
+    let (_directory, path) = unpacked(format, "raw-128");
     let header = Header::read(&path)?;
-    assert_eq!((header.format, header.bits, header.distance), (1, 128, 6));
+    assert_eq!((header.format, header.bits, header.distance), (format, 128, 6));
     assert_eq!((header.plan.as_str(), header.pipeline.as_str()), ("4", ""));
     let mut model = numbers_left();
     let reading = Index::<u128>::open_read_only(&path)?;
     assert_holds(&reading, &model, "read only");
     let entries = reading.stats(&())?.delta_entries;
-    assert!(entries > 0, "every table has its delta entries");
+    assert!(entries > 0, "it has delta entries");
     let index = Index::<u128>::open(&path)?;
-    assert_eq!((index.header().format, index.stats(&())?.delta_entries), (3, entries));
+    assert_eq!((index.header().format, index.stats(&())?.delta_entries), (5, entries));
     assert_holds(&index, &model, "as it was stored");
     for query in model.values().step_by(7) {
         for distance in [0, 6, 20] {
@@ -122,13 +129,21 @@ fn rows_left() -> Model<u64> {
 }
 
 #[test]
-fn an_index_of_row_numbers_of_format_2_is_searched_checked_and_written() -> Result<()> {
-    let (_directory, path) = unpacked("rows-64");
+fn an_index_of_row_numbers_of_an_earlier_format_is_searched_checked_and_written() -> Result<()> {
+    for (folder, format) in [(2, 2), (3, 4)] {
+        rows_of(folder, format)?;
+    }
+    Ok(())
+}
+
+fn rows_of(folder: u32, format: u32) -> Result<()> {
+    let (_directory, path) = unpacked(folder, "rows-64");
     let header = Header::read(&path)?;
-    assert_eq!((header.format, header.bits, header.distance), (2, 64, 3));
+    assert_eq!((header.format, header.bits, header.distance), (format, 64, 3));
     let mut model = rows_left();
     assert_holds(&Index::<u64>::open_read_only(&path)?, &model, "read only");
     let index = Index::<u64>::open(&path)?;
+    assert_eq!(index.header().format, 6);
     for query in model.values().step_by(7) {
         for distance in [0, 3, 8] {
             let found = index.search(Query::new(*query).distance(distance))?;
@@ -149,7 +164,7 @@ fn an_index_of_row_numbers_of_format_2_is_searched_checked_and_written() -> Resu
 
 #[test]
 fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Result<()> {
-    let (_directory, path) = unpacked("text-64");
+    let (_directory, path) = unpacked(1, "text-64");
     let index = Index::<u64>::open(&path)?;
     assert_eq!(index.check_deep(&())?.problem_count, 0);
     assert_eq!(index.len()?, POSTS.len() as u64);
@@ -181,7 +196,7 @@ fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Res
 #[ignore = "writes the fixture where it is missing; see the module"]
 fn years_are_prepared_for() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
-    if !stored("raw-128").exists() {
+    if !stored(5, "raw-128").exists() {
         let raw = directory.path().join("raw-128");
         let options = IndexOptions::new().plan(Plan::named("4", 128)?).distance(6).memory(16 << 20);
         let numbers: Vec<_> = numbers().into_iter().collect();
@@ -197,7 +212,7 @@ fn years_are_prepared_for() -> Result<()> {
             numbers.iter().map(|(key, _)| key).filter(|key| key[3] % 10 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
-    if !stored("rows-64").exists() {
+    if !stored(5, "rows-64").exists() {
         let rows = directory.path().join("rows-64");
         let options = IndexOptions::new().memory(16 << 20);
         let (bulk, rest) = (packed_rows(), packed_rows().split_off(300));
@@ -211,7 +226,7 @@ fn years_are_prepared_for() -> Result<()> {
         let gone: Vec<_> = bulk.iter().map(|(key, _)| key).filter(|key| key[7] % 7 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
-    if !stored("text-64").exists() {
+    if !stored(5, "text-64").exists() {
         let text = directory.path().join("text-64");
         let pipeline = pipeline()?;
         let options =
@@ -245,8 +260,8 @@ fn years_are_prepared_for() -> Result<()> {
         for path in needless {
             fs::remove_file(path).unwrap();
         }
-        fs::create_dir_all(stored(name).parent().unwrap()).unwrap();
-        tar("-cf", &stored(name), directory.path(), name);
+        fs::create_dir_all(stored(5, name).parent().unwrap()).unwrap();
+        tar("-cf", &stored(5, name), directory.path(), name);
     }
     Ok(())
 }

@@ -5,8 +5,10 @@
 //! is the same at any moment. Only merges create or cut runs, and only one step runs at a time, so a
 //! step conflicts with nobody.
 //!
-//! The deletion conflicts with a write that has replaced an entry since. So writes are recorded
-//! during a pass, and entries of what they changed stay for the next one.
+//! Delta runs are deleted first, because entries that are stored alone override them. No write
+//! replaces a delta run. The deletion of the others conflicts with a write that has replaced an
+//! entry since. So writes are recorded during a pass, and entries of what they changed stay for the
+//! next one.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
@@ -24,7 +26,7 @@ use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Delta entries deleted in one batch, which holds writers up if any removes a fingerprint.
+/// Keys deleted in one batch, which holds writers up if any removes a fingerprint.
 const DELETED_TOGETHER: usize = 1 << 10;
 
 /// Changes recorded during a pass. With more, it deletes nothing and the next one begins again.
@@ -52,6 +54,8 @@ pub(super) struct Folds<F> {
     unmerged: AtomicU64,
     /// Number of delta entries for which writers have not merged, below 0 if they did more.
     owed: AtomicI64,
+    /// Number of the next delta run.
+    next_run: AtomicU64,
 }
 
 /// A pass over all tables, in steps.
@@ -66,12 +70,17 @@ struct Pass<F> {
     complete: bool,
     /// The table that is merged; behind the last one, the delta entries are deleted.
     table: usize,
-    /// The delta entries as that table orders them, or the first one in the end.
+    /// The delta entries as that table orders them. In the end those that are stored alone, as the
+    /// first one does.
     ordered: Vec<(F, Delta)>,
     /// How many of them are done.
     done: usize,
+    /// How many delta runs are deleted.
+    deleted_runs: usize,
     /// Fingerprints that writes have changed since the pass began. Filled in the end.
     changed: HashSet<F>,
+    /// Those of them that are still removed by entries of before.
+    kept: Vec<F>,
 }
 
 impl<F: Fingerprint> Pass<F> {
@@ -79,9 +88,11 @@ impl<F: Fingerprint> Pass<F> {
     fn turn_to(&mut self, table: usize, tables: &[Table]) {
         self.table = table;
         self.done = 0;
-        if let Some(order) = tables.get(table).or(tables.first()) {
-            self.ordered = self.deltas.permuted(order.permutation());
-        }
+        self.ordered = match (tables.get(table), tables.first()) {
+            (Some(table), _) => self.deltas.permuted(table.permutation()),
+            (None, Some(first)) => self.deltas.permuted_alone(first.permutation()),
+            (None, None) => Vec::new(),
+        };
     }
 }
 
@@ -120,15 +131,22 @@ impl Stepped {
 }
 
 impl<F: Fingerprint> Folds<F> {
-    /// `unmerged` is the number of delta entries of the opened index.
-    pub(super) fn new(unmerged: u64) -> Self {
+    /// `unmerged` is the number of delta entries of the opened index, and no delta run has the
+    /// number `next_run` or a higher one.
+    pub(super) fn new(unmerged: u64, next_run: u64) -> Self {
         Self {
             pass: Mutex::new(None),
             written: Mutex::default(),
             announced: AtomicU64::new(0),
             unmerged: AtomicU64::new(unmerged),
             owed: AtomicI64::new(0),
+            next_run: AtomicU64::new(next_run),
         }
+    }
+
+    /// Returns a number for a delta run. The caller holds the writer lock.
+    pub(super) fn next_run(&self) -> u64 {
+        self.next_run.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Records the changes of a batch to the tables. The caller holds the writer lock.
@@ -214,8 +232,18 @@ impl<F: Fingerprint> Committer<F> {
         let tables = self.core.plan.tables();
         let read = Deltas::some(&snapshot, tables, most);
         let (deltas, complete) = read.inspect_err(|_| *self.folds.written() = None)?;
-        let (table, ordered, done, changed) = Default::default();
-        let mut pass = Pass { announced, since, deltas, complete, table, ordered, done, changed };
+        let mut pass = Pass {
+            announced,
+            since,
+            deltas,
+            complete,
+            table: 0,
+            ordered: Vec::new(),
+            done: 0,
+            deleted_runs: 0,
+            changed: HashSet::new(),
+            kept: Vec::new(),
+        };
         pass.turn_to(if pass.deltas.len() > 0 { 0 } else { tables.len() }, tables);
         Ok(pass)
     }
@@ -276,6 +304,19 @@ impl<F: Fingerprint> Step<'_, F> {
     fn delete(mut self) -> Result<Stepped> {
         let committer = self.committer;
         let pass = self.pass();
+        if let Some(runs) =
+            pass.deltas.runs().get(pass.deleted_runs..).filter(|runs| !runs.is_empty())
+        {
+            let mut batch = committer.store.batch()?;
+            let runs = runs.iter().take(DELETED_TOGETHER);
+            let deleted = runs.len();
+            for number in runs {
+                batch.delete_delta_run(*number)?;
+            }
+            commit_beside(committer.turn(), batch)?;
+            pass.deleted_runs += deleted;
+            return Ok(Stepped::merged(0));
+        }
         let mut changed = || {
             // Most were written long ago. To sort them in takes too long within a turn.
             let changed = committer.folds.written().as_mut().map(std::mem::take);
@@ -295,6 +336,9 @@ impl<F: Fingerprint> Step<'_, F> {
                 deletes = true;
                 removes |= *delta == Delta::Removed;
                 batch.delete_entry(0, Kind::Delta, *entry)?;
+            } else if *delta == Delta::Removed {
+                // The write that changed it may have failed.
+                pass.kept.push(fingerprint);
             }
         }
         if removes {
@@ -328,7 +372,10 @@ impl<F: Fingerprint> Step<'_, F> {
             committer.folds.unmerged().saturating_sub(merged).max(1)
         };
         committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
-        let ended = complete.then(|| committer.published().unmerged.end(&pass.since));
+        let ended = complete.then(|| {
+            pass.since.add(&[], &pass.kept);
+            committer.published().unmerged.end(&pass.since)
+        });
         drop(turn);
         // The published reader holds what the pass has taken in.
         committer.withdraw();

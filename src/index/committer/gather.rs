@@ -1,4 +1,4 @@
-//! Gathering: an index of format 1 or 2 gets its delta entries into the first table.
+//! Gathering: an index of an earlier format gets its delta entries into the first table.
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -10,16 +10,14 @@ use crate::store::{Family, Store};
 /// Entries that one batch adds to the first table.
 const ADDED_TOGETHER: usize = if cfg!(test) { 7 } else { 1 << 14 };
 
-/// Gathers the delta entries of all tables in the first one, unless they are there.
+/// Gathers the delta entries of all tables in the first one, and states the present format.
 ///
 /// They are added first, which changes no set of an old index. One batch then states the format and
 /// drops those of later tables. So an interruption leaves an index of one format or the other.
 pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Table]) -> Result<()> {
-    if store.tables_with_deltas() == 1 {
-        return Ok(());
-    }
     let Some((first, later)) = tables.split_first() else { return Ok(()) };
-    for (number, table) in (1..).zip(later) {
+    let stored = store.tables_with_deltas();
+    for (number, table) in (1..stored).zip(later) {
         // One cursor serves all batches: it reads the state at its opening.
         let mut cursor = store.sweep(Family::Table(number))?;
         cursor.seek(&[Kind::Delta as u8]);
@@ -38,7 +36,7 @@ pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Tabl
             batch.commit()?;
         }
     }
-    store.drop_later_deltas()
+    store.raise_format()
 }
 
 #[cfg(test)]
@@ -77,6 +75,9 @@ mod tests {
             shared.merge_step().unwrap();
         }
         let mut batch = shared.store.batch().unwrap();
+        for number in deltas.runs() {
+            batch.delete_delta_run(*number).unwrap();
+        }
         for (number, table) in tables.iter().enumerate() {
             for (entry, delta) in deltas.permuted(table.permutation()) {
                 if number < merged {
@@ -125,7 +126,7 @@ mod tests {
             }
             let index = Index::<u64>::open(directory.path()).unwrap();
             judge(&index, &model, &context);
-            assert_eq!(Header::read(directory.path()).unwrap().format, 3);
+            assert_eq!(Header::read(directory.path()).unwrap().format, 5);
             for table in 1..4 {
                 let mut cursor = index.shared.store.sweep(Family::Table(table)).unwrap();
                 cursor.seek(&[Kind::Delta as u8]);

@@ -101,8 +101,9 @@ impl<F: Fingerprint> Committer<F> {
         budget: usize,
     ) -> Result<Self> {
         let unmerged = Unmerged::new(budget, builder, core.costs);
-        let mut delta_entries = 0;
+        let (mut delta_entries, mut next_run) = (0, 0);
         if builder != Builder::Search {
+            next_run = store.next_delta_run()?;
             let tables = core.plan.tables();
             unmerged.read_once(|most| {
                 let (deltas, complete) = Deltas::some(&store.snapshot(), tables, most)?;
@@ -116,7 +117,7 @@ impl<F: Fingerprint> Committer<F> {
             writer: Lock::default(),
             flights: Flights::default(),
             journal: Journal::default(),
-            folds: Folds::new(delta_entries),
+            folds: Folds::new(delta_entries, next_run),
             merging: AtomicBool::new(false),
             published: RwLock::new(Published { unmerged, reader: None, turn: 0, resident: None }),
         })

@@ -10,7 +10,8 @@ use crate::exclusion::{Held, Locked};
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::read::reader::Reader;
-use crate::store::Batch;
+use crate::store::keys::Delta;
+use crate::store::{Batch, delta_run};
 use crate::sync;
 #[cfg(feature = "rocksdb-interop")]
 use crate::{exclusion, store::HostBatch};
@@ -72,6 +73,37 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         self.committer.read()
     }
 
+    /// Stages delta entries of fingerprints that are added, ascending and distinct, and of orphans.
+    ///
+    /// Added fingerprints become delta runs, except those that a stored delta entry may remove: a
+    /// delta run overrides nothing.
+    pub(in crate::index) fn stage_deltas(
+        &self,
+        batch: &mut Batch<'_>,
+        added: &[F],
+        orphans: &[F],
+    ) -> Result<()> {
+        let committer = self.committer;
+        let Some(table) = committer.core.plan.tables().first() else { return Ok(()) };
+        let permute = |fingerprint: &F| table.permutation().apply(*fingerprint);
+        let again = committer.look(|published| published.unmerged.may_be_removed(added));
+        let mut alone: Vec<(F, Delta)> =
+            again.iter().map(|again| (permute(again), Delta::Added)).collect();
+        alone.extend(orphans.iter().map(|orphan| (permute(orphan), Delta::Removed)));
+        // Ascending keys keep the memory table's search paths in the processor's cache.
+        alone.sort_unstable_by_key(|(entry, _)| *entry);
+        for (entry, delta) in &alone {
+            batch.put_delta(0, *entry, *delta)?;
+        }
+        let together = added.iter().filter(|added| again.binary_search(added).is_err());
+        let mut together: Vec<F> = together.map(permute).collect();
+        together.sort_unstable();
+        for members in together.chunks(delta_run::MOST_MEMBERS) {
+            batch.put_delta_run(committer.folds.next_run(), members)?;
+        }
+        Ok(())
+    }
+
     /// Continues with a batch that changes nothing in the index.
     pub(in crate::index) fn pass(self, batch: Batch<'s>) -> Ready<'s, F> {
         let hold = Hold::Alone { noted: None, _writer: self.writer };
@@ -119,7 +151,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         let added = changed.get(..delta_entries).expect("they come first");
         committer.folds.announce(added, &orphans);
         let mut published = committer.published();
-        published.unmerged.add(added, !orphans.is_empty());
+        published.unmerged.add(added, &orphans);
         if let Some(resident) = &published.resident {
             // If memory is missing, searches read the store from now on.
             published.resident = resident.mark_dirty(&changed).map(Arc::new);

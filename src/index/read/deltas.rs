@@ -1,8 +1,9 @@
 //! Delta entries: what was added to the set of fingerprints, or removed from it, since a merge.
 //!
-//! They are stored once, in the first table, and apply to every table. In an index of format 1 or
-//! 2 each table has its own, and an interrupted merge may have left some in later tables only. All
-//! of them are read, and nothing else has to know.
+//! They are stored once, in the first table, and apply to every table: alone, or, if a batch added
+//! them, together in delta runs. What is stored alone is later than every delta run with the same
+//! fingerprint. In an index of format 1 or 2 each table has its own, and an interrupted merge may
+//! have left some in later tables only. All of them are read, and nothing else has to know.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Permutation, Table};
 use crate::store::keys::{self, Delta, Kind};
-use crate::store::{Cursor, Family, Snapshot};
+use crate::store::{Cursor, Family, Snapshot, delta_run};
 
 /// Fingerprints that are read at a time if memory cannot hold them all.
 const PIECE: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -18,9 +19,16 @@ const PIECE: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// Bytes that are read ahead of a block that is not in memory.
 const AT_ONCE: usize = 256 << 10;
 
-/// Delta entries in memory, each with its fingerprint in no table's bit order.
+/// Delta entries in memory, one for a fingerprint, in no table's bit order.
 #[derive(Debug)]
-pub(crate) struct Deltas<F>(Vec<(F, Delta)>);
+pub(crate) struct Deltas<F> {
+    /// Those of delta runs, then those that are stored alone.
+    entries: Vec<(F, Delta)>,
+    /// How many of them are of delta runs.
+    of_runs: usize,
+    /// Numbers of the delta runs.
+    runs: Vec<u64>,
+}
 
 impl<F: Fingerprint> Deltas<F> {
     /// Reads all delta entries of a snapshot.
@@ -28,8 +36,49 @@ impl<F: Fingerprint> Deltas<F> {
         Self::some(snapshot, tables, usize::MAX).map(|(deltas, _)| deltas)
     }
 
+    /// Reads all delta entries of a snapshot, as the first table orders them.
+    pub(crate) fn of_first(snapshot: &Snapshot, tables: &[Table]) -> Result<Vec<(F, Delta)>> {
+        let deltas = Self::of(snapshot, tables)?;
+        Ok(tables.first().map(|first| deltas.permuted(first.permutation())).unwrap_or_default())
+    }
+
     /// Reads delta entries up to a number. Returns whether these are all.
+    ///
+    /// Entries that are stored alone override delta runs, so they come last: the set of a table
+    /// stays the same if a merge takes in and deletes only what was read.
     pub(crate) fn some(snapshot: &Snapshot, tables: &[Table], most: usize) -> Result<(Self, bool)> {
+        let (mut entries, mut runs) = (Vec::new(), Vec::new());
+        let complete = each_run(snapshot, tables, |number, members| {
+            let fits = entries.len() + members.len() <= most;
+            if fits {
+                runs.push(number);
+                entries.extend(members.iter().map(|member| (*member, Delta::Added)));
+            }
+            Ok(fits)
+        })?;
+        // Batches may have added the same fingerprint.
+        entries.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
+        entries.dedup_by_key(|(fingerprint, _)| *fingerprint);
+        let (alone, complete) = if complete {
+            Self::alone(snapshot, tables, most.saturating_sub(entries.len()))?
+        } else {
+            (Vec::new(), false)
+        };
+        if !alone.is_empty() {
+            let alone: HashSet<F> = alone.iter().map(|(fingerprint, _)| *fingerprint).collect();
+            entries.retain(|(fingerprint, _)| !alone.contains(fingerprint));
+        }
+        let of_runs = entries.len();
+        entries.extend(alone);
+        Ok((Self { entries, of_runs, runs }, complete))
+    }
+
+    /// Reads delta entries that are stored alone, up to a number. Returns whether these are all.
+    fn alone(
+        snapshot: &Snapshot,
+        tables: &[Table],
+        most: usize,
+    ) -> Result<(Vec<(F, Delta)>, bool)> {
         let mut all = Vec::new();
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
             // Later tables repeat what earlier ones have.
@@ -37,33 +86,43 @@ impl<F: Fingerprint> Deltas<F> {
                 0 => HashSet::new(),
                 _ => all.iter().map(|(fingerprint, _)| *fingerprint).collect(),
             };
-            let mut cursor = first(snapshot, number)?;
+            let mut cursor = first(snapshot, number, Kind::Delta)?;
             while let Some((permuted, delta)) = next(&mut cursor, number)? {
                 let fingerprint = table.permutation().invert(permuted);
                 if known.contains(&fingerprint) {
                     continue;
                 }
                 if all.len() == most {
-                    return Ok((Self(all), false));
+                    return Ok((all, false));
                 }
                 all.push((fingerprint, delta));
             }
         }
-        Ok((Self(all), true))
+        Ok((all, true))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
+    }
+
+    /// Returns the numbers of the delta runs.
+    pub(crate) fn runs(&self) -> &[u64] {
+        &self.runs
     }
 
     /// Returns the fingerprints that were added.
     pub(crate) fn added(&self) -> impl Iterator<Item = F> {
-        self.0.iter().filter(|(_, delta)| *delta == Delta::Added).map(|(added, _)| *added)
+        self.with(Delta::Added)
     }
 
-    /// Returns true if any entry removes a fingerprint.
-    pub(crate) fn remove(&self) -> bool {
-        self.0.iter().any(|(_, delta)| *delta == Delta::Removed)
+    /// Returns the fingerprints that were removed.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = F> {
+        self.with(Delta::Removed)
+    }
+
+    fn with(&self, wanted: Delta) -> impl Iterator<Item = F> {
+        let entries = self.entries.iter().filter(move |(_, delta)| *delta == wanted);
+        entries.map(|(fingerprint, _)| *fingerprint)
     }
 
     /// Reads the fingerprints that were added piece by piece, so that memory is bounded.
@@ -75,13 +134,21 @@ impl<F: Fingerprint> Deltas<F> {
         mut visit: impl FnMut(&mut Vec<F>) -> Result<()>,
     ) -> Result<()> {
         let mut piece = Vec::new();
+        each_run(snapshot, tables, |_, members| {
+            piece.extend_from_slice(members);
+            if piece.len() >= PIECE {
+                visit(&mut piece)?;
+                piece.clear();
+            }
+            Ok(true)
+        })?;
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
-            let mut cursor = first(snapshot, number)?;
+            let mut cursor = first(snapshot, number, Kind::Delta)?;
             while let Some((permuted, delta)) = next(&mut cursor, number)? {
                 if delta == Delta::Added {
                     piece.push(table.permutation().invert(permuted));
                 }
-                if piece.len() == PIECE {
+                if piece.len() >= PIECE {
                     visit(&mut piece)?;
                     piece.clear();
                 }
@@ -92,11 +159,44 @@ impl<F: Fingerprint> Deltas<F> {
 
     /// Returns the entries as a table orders them.
     pub(crate) fn permuted(&self, permutation: &Permutation) -> Vec<(F, Delta)> {
-        let permuted = self.0.iter().map(|(entry, delta)| (permutation.apply(*entry), *delta));
-        let mut permuted: Vec<_> = permuted.collect();
-        permuted.sort_unstable_by_key(|(entry, _)| *entry);
-        permuted
+        ordered(&self.entries, permutation)
     }
+
+    /// Returns the entries that are stored alone as a table orders them.
+    pub(crate) fn permuted_alone(&self, permutation: &Permutation) -> Vec<(F, Delta)> {
+        let (_, alone) = self.entries.split_at(self.of_runs);
+        ordered(alone, permutation)
+    }
+}
+
+fn ordered<F: Fingerprint>(entries: &[(F, Delta)], permutation: &Permutation) -> Vec<(F, Delta)> {
+    let permuted = entries.iter().map(|(entry, delta)| (permutation.apply(*entry), *delta));
+    let mut permuted: Vec<_> = permuted.collect();
+    permuted.sort_unstable_by_key(|(entry, _)| *entry);
+    permuted
+}
+
+/// Passes number and members of every delta run to `visit`, until it returns false.
+///
+/// Returns whether it never did.
+fn each_run<F: Fingerprint>(
+    snapshot: &Snapshot,
+    tables: &[Table],
+    mut visit: impl FnMut(u64, &[F]) -> Result<bool>,
+) -> Result<bool> {
+    let Some(table) = tables.first() else { return Ok(true) };
+    let (mut cursor, mut members) = (first(snapshot, 0, Kind::DeltaRun)?, Vec::new());
+    while let Some((key, value)) = cursor.entry()?
+        && let Some(number) = delta_run::number(key)?
+    {
+        delta_run::decode(value, &mut members)?;
+        table.permutation().invert_all(&mut members);
+        if !visit(number, &members)? {
+            return Ok(false);
+        }
+        cursor.next();
+    }
+    Ok(true)
 }
 
 /// Returns how many tables may have delta entries.
@@ -104,14 +204,16 @@ fn stored_in(snapshot: &Snapshot) -> usize {
     snapshot.store().tables_with_deltas()
 }
 
-/// Opens a cursor at the first delta entry that is stored in a table.
-fn first(snapshot: &Snapshot, table: usize) -> Result<Cursor<'_>> {
+/// Opens a cursor at the first entry of a kind that is stored in a table.
+fn first(snapshot: &Snapshot, table: usize, kind: Kind) -> Result<Cursor<'_>> {
     let mut cursor = snapshot.probe(Family::Table(table), AT_ONCE)?;
-    cursor.seek(&[Kind::Delta as u8]);
+    cursor.seek(&[kind as u8]);
     Ok(cursor)
 }
 
-/// Returns the delta entry under a cursor and moves on, or `None` behind the last one.
+/// Returns the delta entry that is stored alone under a cursor and moves on.
+///
+/// Returns `None` behind the last one.
 #[inline]
 pub(in crate::index) fn next<F: Fingerprint>(
     cursor: &mut Cursor<'_>,

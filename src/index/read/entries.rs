@@ -1,6 +1,5 @@
 //! Table entries: merges the runs and delta entries of a table into one ascending stream.
 
-use super::deltas;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::keys::{self, Delta, Kind, TableKey};
@@ -10,7 +9,7 @@ use crate::store::{Cursor, Family, Snapshot, run};
 pub(crate) struct Entries<'a, F> {
     table: usize,
     runs: Cursor<'a>,
-    deltas: Unread<'a, F>,
+    deltas: std::slice::Iter<'a, (F, Delta)>,
     /// Remaining members of the current run, last one first.
     members: Vec<F>,
     delta: Option<(F, Delta)>,
@@ -18,23 +17,6 @@ pub(crate) struct Entries<'a, F> {
     /// The last entry to return.
     end: F,
     counts: EntryCounts,
-}
-
-/// The delta entries that have not been read.
-enum Unread<'a, F> {
-    /// Of the first table, which stores them.
-    Stored(Cursor<'a>),
-    /// As another table orders them.
-    Held(std::slice::Iter<'a, (F, Delta)>),
-}
-
-impl<F: Fingerprint> Unread<'_, F> {
-    fn next(&mut self, table: usize) -> Result<Option<(F, Delta)>> {
-        match self {
-            Self::Held(deltas) => Ok(deltas.next().copied()),
-            Self::Stored(cursor) => deltas::next(cursor, table),
-        }
-    }
 }
 
 /// Number of runs and delta entries read.
@@ -45,28 +27,19 @@ pub(crate) struct EntryCounts {
 }
 
 impl<'a, F: Fingerprint> Entries<'a, F> {
-    /// Iterates over the first table.
-    pub(crate) fn new(snapshot: &'a Snapshot) -> Result<Self> {
-        Self::within(snapshot, F::ZERO, F::ONES)
-    }
-
-    /// Iterates over one of `2^bits` equal parts of the first table, selected by its leading bits.
-    pub(crate) fn part(snapshot: &'a Snapshot, part: u32, bits: u32) -> Result<Self> {
-        let (first, end) = bounds(part, bits);
-        Self::within(snapshot, first, end)
-    }
-
-    /// Iterates over any table, given all delta entries in its order.
-    pub(crate) fn of_table(
+    /// Iterates over a table, given all delta entries in its order.
+    pub(crate) fn new(
         snapshot: &'a Snapshot,
         table: usize,
         deltas: &'a [(F, Delta)],
     ) -> Result<Self> {
-        Self::part_of_table(snapshot, table, deltas, 0, 0)
+        Self::part(snapshot, table, deltas, 0, 0)
     }
 
-    /// Iterates over one of `2^bits` equal parts of any table, given all delta entries in its order.
-    pub(crate) fn part_of_table(
+    /// Iterates over one of `2^bits` equal parts of a table, selected by its leading bits.
+    ///
+    /// `deltas` are all delta entries in the order of the table.
+    pub(crate) fn part(
         snapshot: &'a Snapshot,
         table: usize,
         deltas: &'a [(F, Delta)],
@@ -77,22 +50,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         let before = deltas.partition_point(|(entry, _)| *entry < first);
         let deltas = deltas.get(before..).unwrap_or_default();
         let within = deltas.partition_point(|(entry, _)| *entry <= end);
-        let deltas = deltas.get(..within).unwrap_or_default();
-        Self::merging(snapshot, table, Unread::Held(deltas.iter()), (first, end))
-    }
-
-    fn within(snapshot: &'a Snapshot, first: F, end: F) -> Result<Self> {
-        let mut deltas = snapshot.sweep(Family::Table(0))?;
-        deltas.seek(TableKey::new(Kind::Delta, first).as_ref());
-        Self::merging(snapshot, 0, Unread::Stored(deltas), (first, end))
-    }
-
-    fn merging(
-        snapshot: &'a Snapshot,
-        table: usize,
-        deltas: Unread<'a, F>,
-        (first, end): (F, F),
-    ) -> Result<Self> {
+        let deltas = deltas.get(..within).unwrap_or_default().iter();
         let mut runs = snapshot.sweep(Family::Table(table))?;
         runs.seek(TableKey::new(Kind::Run, first).as_ref());
         let mut entries = Self {
@@ -105,7 +63,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
             end,
             counts: EntryCounts::default(),
         };
-        entries.advance_delta()?;
+        entries.advance_delta();
         entries.read_run()?;
         // The first run may begin before the part.
         let within = entries.members.partition_point(|&member| member >= first);
@@ -164,7 +122,7 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
             if member == Some(entry) {
                 self.members.pop();
             }
-            self.advance_delta()?;
+            self.advance_delta();
             if delta == Delta::Added {
                 return Ok(Some(entry));
             }
@@ -187,10 +145,9 @@ impl<'a, F: Fingerprint> Entries<'a, F> {
         Ok(())
     }
 
-    fn advance_delta(&mut self) -> Result<()> {
-        self.delta = self.deltas.next(self.table)?;
+    fn advance_delta(&mut self) {
+        self.delta = self.deltas.next().copied();
         self.counts.delta_entries += u64::from(self.delta.is_some());
-        Ok(())
     }
 }
 
@@ -208,6 +165,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::index::read::deltas::Deltas;
     use crate::index::{Index, IndexOptions};
 
     /// Random fingerprints in runs, some of them removed, others added among them.
@@ -243,10 +201,14 @@ mod tests {
         for count in [0, 1, 3000] {
             let (_directory, index, set) = mixed(count);
             let reader = index.reader().unwrap();
+            let snapshot = reader.snapshot();
+            let deltas = Deltas::of_first(snapshot, index.plan().tables()).unwrap();
+            let of_part =
+                |part, bits| Entries::<u64>::part(snapshot, 0, &deltas, part, bits).unwrap();
             for (bits, at_once) in [(0, 1), (0, 5000), (1, 7), (3, 100), (6, 128), (6, 1000)] {
                 let mut found = Vec::new();
                 for part in 0..1 << bits {
-                    let mut entries = Entries::<u64>::part(reader.snapshot(), part, bits).unwrap();
+                    let mut entries = of_part(part, bits);
                     let (before, mut chunk) = (found.len(), Vec::new());
                     loop {
                         entries.take(&mut chunk, at_once).unwrap();
@@ -255,10 +217,9 @@ mod tests {
                         }
                         found.append(&mut chunk);
                     }
-                    let of_part = |f: &u64| bits == 0 || f >> (64 - bits) == u64::from(part);
-                    assert!(found[before..].iter().all(of_part), "part {part} of {bits} bits");
-                    let mut one_by_one =
-                        Entries::<u64>::part(reader.snapshot(), part, bits).unwrap();
+                    let in_part = |f: &u64| bits == 0 || f >> (64 - bits) == u64::from(part);
+                    assert!(found[before..].iter().all(in_part), "part {part} of {bits} bits");
+                    let mut one_by_one = of_part(part, bits);
                     for &entry in &found[before..] {
                         assert_eq!(one_by_one.next().unwrap(), Some(entry));
                     }

@@ -15,39 +15,34 @@ const DIVIDED_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 16 };
 /// Leading bits that divide a larger index into parts.
 const BITS: u32 = 6;
 
-/// A table of an index, or the first one, whose entries are read part by part.
+/// A table of an index, whose entries are read part by part.
 pub(crate) struct Parts<'a, F> {
     reader: &'a Reader<F>,
     number: usize,
-    /// All delta entries in the table's order; the first table stores them itself.
-    deltas: Option<&'a [(F, Delta)]>,
+    /// All delta entries in the table's order.
+    deltas: &'a [(F, Delta)],
     bits: u32,
     progress: &'a dyn Progress,
 }
 
 impl<'a, F: Fingerprint> Parts<'a, F> {
-    /// Reads the first table.
-    pub(crate) fn of_first(reader: &'a Reader<F>, progress: &'a dyn Progress) -> Self {
-        Self { reader, number: 0, deltas: None, bits: bits(reader), progress }
+    /// Reads a table, given all delta entries in its order.
+    pub(crate) fn new(
+        reader: &'a Reader<F>,
+        number: usize,
+        deltas: &'a [(F, Delta)],
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let mut parts = Self { reader, number, deltas, bits: bits(reader), progress };
+        // Entries of one prefix are in one part.
+        parts.bits = parts.bits.min(parts.table().prefix_bits());
+        parts
     }
 
     /// Divides a small index too, for a visitor that takes longer than reading.
     pub(super) fn divided(mut self) -> Self {
         self.bits = BITS;
         self
-    }
-
-    /// Reads any table, given all delta entries in its order.
-    pub(crate) fn of_table(
-        reader: &'a Reader<F>,
-        number: usize,
-        deltas: &'a [(F, Delta)],
-        progress: &'a dyn Progress,
-    ) -> Self {
-        let mut parts = Self { deltas: Some(deltas), number, ..Self::of_first(reader, progress) };
-        // Entries of one prefix are in one part.
-        parts.bits = parts.bits.min(parts.table().prefix_bits());
-        parts
     }
 
     /// Returns the table that is read.
@@ -70,12 +65,7 @@ impl<'a, F: Fingerprint> Parts<'a, F> {
     ) -> Result<Vec<(S, EntryCounts)>> {
         let parts = (0..1_u32 << self.bits).into_par_iter().with_max_len(1).map(|part| {
             let snapshot = self.reader.snapshot();
-            let mut entries = match self.deltas {
-                None => Entries::part(snapshot, part, self.bits)?,
-                Some(deltas) => {
-                    Entries::part_of_table(snapshot, self.number, deltas, part, self.bits)?
-                }
-            };
+            let mut entries = Entries::part(snapshot, self.number, self.deltas, part, self.bits)?;
             let (mut state, mut taken) = (S::default(), Vec::with_capacity(chunk));
             loop {
                 progress::check(self.progress)?;

@@ -7,6 +7,7 @@
 use rayon::prelude::*;
 
 use super::batch::assign;
+use super::deltas::Deltas;
 use super::parts::Parts;
 use super::reader::Reader;
 use super::search::Found;
@@ -41,7 +42,8 @@ pub(super) fn find<F: Fingerprint>(
     distinct.dedup();
     let tables = ResidentTables::<F>::MOST_TABLES;
     let tables = ResidentTables::of_distinct(&distinct, tables, reader.core().costs)?;
-    let stored = Parts::of_first(reader, &()).divided();
+    let deltas = Deltas::of_first(reader.snapshot(), reader.plan().tables())?;
+    let stored = Parts::new(reader, 0, &deltas, &()).divided();
     let permutation = stored.table().permutation();
     let parts = stored.each(TOGETHER, |hits: &mut Vec<_>, members| {
         permutation.invert_all(members);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::{Index, Reader};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::index::read::deltas::Deltas;
 use crate::index::read::entries::Entries;
 use crate::index::read::reader::each_document;
 use crate::index::read::search::Found;
@@ -209,7 +210,8 @@ fn members<F: Fingerprint>(
 ) -> Result<Option<Vec<F>>> {
     let mut members: Vec<F> = Vec::new();
     let Some(table) = plan.tables().first() else { return Ok(Some(members)) };
-    let mut entries = Entries::new(snapshot)?;
+    let deltas = Deltas::of_first(snapshot, plan.tables())?;
+    let mut entries = Entries::new(snapshot, 0, &deltas)?;
     loop {
         let taken = members.len();
         entries.take(&mut members, taken + (1 << 20))?;

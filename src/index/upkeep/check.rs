@@ -321,7 +321,7 @@ impl<F: Fingerprint> Check<'_, F> {
     ) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut tally = Tally::default();
-        let mut entries = Entries::of_table(&snapshot, number, deltas.unwrap_or_default())?;
+        let mut entries = Entries::new(&snapshot, number, deltas.unwrap_or_default())?;
         while let Some(entry) = entries.next()? {
             tally.add(table.permutation().invert(entry).to_bytes().as_ref());
             self.tick()?;
@@ -338,7 +338,7 @@ impl<F: Fingerprint> Check<'_, F> {
     fn name_entries(&mut self, number: usize, table: &Table, deltas: &[(F, Delta)]) -> Result<()> {
         let snapshot = std::sync::Arc::clone(self.reader.snapshot());
         let mut postings = snapshot.sweep(Family::Postings)?;
-        let mut entries = Entries::of_table(&snapshot, number, deltas)?;
+        let mut entries = Entries::new(&snapshot, number, deltas)?;
         while let Some(entry) = entries.next()? {
             let fingerprint = table.permutation().invert(entry);
             postings.seek(fingerprint.to_bytes().as_ref());

@@ -127,7 +127,7 @@ impl<F: Fingerprint> Index<F> {
         progress.begin("counting", Some(reader.len() * store.tables() as u64));
         for (number, table) in self.plan().tables().iter().enumerate() {
             let deltas = deltas.permuted(table.permutation());
-            let parts = Parts::of_table(&reader, number, &deltas, progress);
+            let parts = Parts::new(&reader, number, &deltas, progress);
             // All tables have the same fingerprints.
             let counted = Counted::of(&parts, number == 0, progress)?;
             fingerprints = counted.fingerprints;
@@ -336,8 +336,7 @@ mod tests {
                 let counted = stats.tables[number];
                 assert_eq!(counted.prefixes, prefixes.values().copied().collect());
                 let deltas = deltas.permuted(permutation);
-                let mut whole =
-                    Entries::<u64>::of_table(reader.snapshot(), number, &deltas).unwrap();
+                let mut whole = Entries::<u64>::new(reader.snapshot(), number, &deltas).unwrap();
                 while whole.next().unwrap().is_some() {}
                 let whole = whole.counts();
                 assert_eq!(

@@ -17,7 +17,7 @@ use crate::index::committer::{self, Appended, Ready, Turn};
 use crate::index::read::reader::each_document;
 use crate::index::{Durability, Index, Shared};
 use crate::store::codec::{self, Document};
-use crate::store::keys::{self, Delta};
+use crate::store::keys;
 use crate::store::{Batch, Family, View};
 
 /// Result of a batch of inserts.
@@ -268,7 +268,7 @@ impl<F: Fingerprint> Shared<F> {
         let mut changed = staged.kept;
         changed.extend(staged.dropped.keys());
         let (mut added, orphans) =
-            self.stage(&mut batch, staged.added, staged.postings, &staged.dropped)?;
+            self.stage(&turn, &mut batch, staged.added, staged.postings, &staged.dropped)?;
         let delta_entries = added.len();
         added.append(&mut changed);
         let appended = Appended {
@@ -285,6 +285,7 @@ impl<F: Fingerprint> Shared<F> {
     /// Stages postings and table entries, sorted in each family. Returns delta entries and orphans.
     fn stage(
         &self,
+        turn: &Turn<'_, F>,
         batch: &mut Batch<'_>,
         mut added: Vec<F>,
         mut postings: Vec<Vec<u8>>,
@@ -303,16 +304,7 @@ impl<F: Fingerprint> Shared<F> {
         added.sort_unstable();
         added.dedup();
         let orphans = self.orphans(&added, dropped)?;
-        if let Some(table) = self.core.plan.tables().first() {
-            let permute = |f: &F| table.permutation().apply(*f);
-            let added = added.iter().map(|f| (permute(f), Delta::Added));
-            let removed = orphans.iter().map(|f| (permute(f), Delta::Removed));
-            let mut entries: Vec<(F, Delta)> = added.chain(removed).collect();
-            entries.sort_unstable_by_key(|(entry, _)| *entry);
-            for (entry, delta) in &entries {
-                batch.put_delta(0, *entry, *delta)?;
-            }
-        }
+        turn.stage_deltas(batch, &added, &orphans)?;
         Ok((added, orphans))
     }
 

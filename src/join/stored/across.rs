@@ -120,7 +120,7 @@ impl<F: Fingerprint> Reader<F> {
             join(sets, options, progress, &near)?;
         } else {
             let (postings, checkers) = (postings.each_ref(), [our_checker, their_checker]);
-            let tables = [FirstTable::new(self, progress), FirstTable::new(other, progress)];
+            let tables = [FirstTable::new(self, progress)?, FirstTable::new(other, progress)?];
             let stored = Stored { tables, postings, checkers, pairing: &pairing };
             stored.join(options.memory(memory), progress)?;
         }

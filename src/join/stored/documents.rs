@@ -208,7 +208,7 @@ impl<F: Fingerprint> Reader<F> {
             progress.begin("pairing equal fingerprints", Some(self.len()));
             postings.repeated::<F>(&|keys| pairing.equal::<F>(keys.iter(), progress))?;
             let (postings, checkers) = ([&postings], [checker.as_ref()]);
-            let tables = [FirstTable::new(self, progress)];
+            let tables = [FirstTable::new(self, progress)?];
             let stored = Stored { tables, postings, checkers, pairing: &pairing };
             stored.join(options.memory(memory), progress)?;
         }

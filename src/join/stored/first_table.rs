@@ -5,19 +5,24 @@
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Parts, Reader};
+use crate::index::{Deltas, Parts, Reader};
 use crate::join::sets::{CHUNK, Source};
 use crate::progress::Progress;
+use crate::store::keys::Delta;
 
 /// The first table of a snapshot.
 pub(super) struct FirstTable<'a, F> {
     reader: &'a Reader<F>,
+    /// All delta entries in its order.
+    deltas: Vec<(F, Delta)>,
     progress: &'a dyn Progress,
 }
 
 impl<'a, F: Fingerprint> FirstTable<'a, F> {
-    pub(super) fn new(reader: &'a Reader<F>, progress: &'a dyn Progress) -> Self {
-        Self { reader, progress }
+    /// Reads the delta entries, and keeps them for every scan.
+    pub(super) fn new(reader: &'a Reader<F>, progress: &'a dyn Progress) -> Result<Self> {
+        let deltas = Deltas::of_first(reader.snapshot(), reader.plan().tables())?;
+        Ok(Self { reader, deltas, progress })
     }
 }
 
@@ -27,7 +32,7 @@ impl<F: Fingerprint> Source<F> for FirstTable<'_, F> {
     }
 
     fn scan(&self, visit: &(dyn Fn(&[F]) -> Result<()> + Sync)) -> Result<()> {
-        let parts = Parts::of_first(self.reader, self.progress);
+        let parts = Parts::new(self.reader, 0, &self.deltas, self.progress);
         let permutation = parts.table().permutation();
         parts.each(CHUNK, |(): &mut (), members| {
             permutation.invert_all(members);

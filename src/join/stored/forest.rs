@@ -132,7 +132,7 @@ impl<F: Fingerprint> Reader<F> {
         let links = Mutex::new(Links::<F>::new(sorting, self.len()));
         let add =
             |pairs: &[Pair<F>]| links.lock().unwrap_or_else(PoisonError::into_inner).add(pairs);
-        let table = FirstTable::new(self, progress);
+        let table = FirstTable::new(self, progress)?;
         join_sources([&table as &dyn Source<F>], options, progress, &add)?;
         links.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
     }

@@ -15,8 +15,10 @@ pub(crate) const MAX_KEY: usize = 1024;
 pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
-    /// A delta entry: one fingerprint, written without reading the table.
+    /// A delta entry that is stored alone, written without reading the table.
     Delta = 2,
+    /// Delta entries that one batch added, under a number (see [`super::delta_run`]).
+    DeltaRun = 3,
 }
 
 /// What a delta entry says about its fingerprint, whatever the runs hold.

@@ -6,9 +6,9 @@ use super::cursor::in_order;
 use super::overlay::{Base, REMOVED};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::bytes::codec;
 use crate::store::bytes::codec::{HeaderRecord, Lane, State};
 use crate::store::bytes::keys::{Delta, Kind, TableKey};
+use crate::store::bytes::{codec, delta_run};
 use crate::store::{Family, HEADER, LANE_KEYS, STATE, Store, engine_error};
 
 /// Changes that become visible and durable together, through the write-ahead log.
@@ -125,7 +125,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Stages a delta entry. All of format 3 are in the first table.
+    /// Stages a delta entry that is stored alone. From format 3 on, all are in the first table.
     pub(crate) fn put_delta<F: Fingerprint>(
         &mut self,
         table: usize,
@@ -137,7 +137,26 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Deletes all delta entries of a table.
+    /// Stages a delta run of ascending members, in the order of the first table.
+    ///
+    /// No other delta run may have the number.
+    pub(crate) fn put_delta_run<F: Fingerprint>(
+        &mut self,
+        number: u64,
+        members: &[F],
+    ) -> Result<()> {
+        let family = self.table(0)?;
+        self.writes.put_cf(family, delta_run::key(number), delta_run::encode(members));
+        Ok(())
+    }
+
+    pub(crate) fn delete_delta_run(&mut self, number: u64) -> Result<()> {
+        let family = self.table(0)?;
+        self.writes.delete_cf(family, delta_run::key(number));
+        Ok(())
+    }
+
+    /// Deletes all delta entries of a table that are stored alone.
     pub(in crate::store) fn delete_deltas(&mut self, table: usize) -> Result<()> {
         let family = self.table(table)?;
         let (from, to) = ([Kind::Delta as u8], TableKey::end(Kind::Delta));

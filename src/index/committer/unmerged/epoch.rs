@@ -1,5 +1,6 @@
 //! Epochs: what was added from one pass until the next, with tables for most of it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
 use super::{FEW, Limits};
@@ -11,7 +12,10 @@ use crate::index::resident::layered;
 use crate::kernel;
 use crate::resident::ResidentTables;
 use crate::sync::RwLock;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+
+/// Share of the budget that may hold removed fingerprints, as one in this many.
+const SHARE_OF_REMOVED: usize = 8;
 
 /// Most memory that tables take, as a multiple of that of their fingerprints.
 const SHARE_OF_TABLES: usize = 4;
@@ -21,8 +25,6 @@ const SHARE_OF_TABLES: usize = 4;
 pub(in crate::index) struct Epoch<F> {
     /// `None` if they are too many or unknown, so that delta entries must be read.
     pub(super) held: RwLock<Option<Held<F>>>,
-    /// Whether a batch has removed fingerprints, which are still members of runs.
-    pub(super) removes: AtomicBool,
     bytes: AtomicUsize,
     limits: Arc<Limits>,
 }
@@ -33,35 +35,41 @@ pub(super) struct Held<F> {
     pub(super) tables: Vec<Arc<ResidentTables<F>>>,
     /// The latest fingerprints, without tables.
     pub(super) bare: Vec<F>,
+    /// Fingerprints that batches removed, which may have been added again. `None` if they are too
+    /// many.
+    removed: Option<HashSet<F>>,
 }
 
 impl<F> Default for Held<F> {
     fn default() -> Self {
-        Self { tables: Vec::new(), bare: Vec::new() }
+        Self { tables: Vec::new(), bare: Vec::new(), removed: Some(HashSet::new()) }
     }
 }
 
 impl<F: Fingerprint> Held<F> {
     fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(|tables| tables.bytes()).sum();
-        tables + self.bare.len() * F::BYTES
+        let removed = self.removed.as_ref().map_or(0, HashSet::capacity);
+        // A set has a byte more for each.
+        tables + self.bare.len() * F::BYTES + removed * (F::BYTES + 1)
+    }
+
+    fn removes(&self) -> bool {
+        self.removed.as_ref().is_none_or(|removed| !removed.is_empty())
     }
 }
 
 impl<F: Fingerprint> Epoch<F> {
     pub(super) fn new(held: Option<Held<F>>, limits: &Arc<Limits>) -> Self {
         let limits = Arc::clone(limits);
-        let (removes, bytes) = Default::default();
-        Self { held: RwLock::new(held), removes, bytes, limits }
-    }
-
-    fn is_empty(&self) -> bool {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().is_some_and(|held| held.tables.is_empty() && held.bare.is_empty())
+        Self { held: RwLock::new(held), bytes: AtomicUsize::default(), limits }
     }
 
     pub(super) fn is_merged(&self) -> bool {
-        !self.removes.load(Ordering::Acquire) && self.is_empty()
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let nothing =
+            |held: &Held<F>| held.tables.is_empty() && held.bare.is_empty() && !held.removes();
+        held.as_ref().is_some_and(nothing)
     }
 
     pub(super) fn lacks(&self) -> bool {
@@ -70,17 +78,35 @@ impl<F: Fingerprint> Epoch<F> {
 
     /// Takes the delta entries of the opened index.
     pub(super) fn fill(&self, deltas: &Deltas<F>) {
-        self.removes.store(deltas.remove(), Ordering::Release);
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(Held::default());
         let added: Vec<F> = deltas.added().collect();
-        self.add(&added);
+        let removed: Vec<F> = deltas.removed().collect();
+        self.add(&added, &removed);
     }
 
-    pub(super) fn add(&self, fingerprints: &[F]) {
+    /// Takes what a batch adds and removes.
+    pub(in crate::index::committer) fn add(&self, added: &[F], removed: &[F]) {
+        let most = self.limits.budget / SHARE_OF_REMOVED / F::BYTES;
         self.change(|held| {
-            held.bare.extend_from_slice(fingerprints);
+            held.bare.extend_from_slice(added);
+            if let Some(known) = &mut held.removed {
+                known.extend(removed);
+                if known.len() > most {
+                    held.removed = None;
+                }
+            }
             true
         });
+    }
+
+    /// Keeps those of `added` that a batch of this epoch may have removed.
+    pub(super) fn may_have_removed(&self, added: &[F], those: &mut Vec<F>) {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        match held.as_ref().and_then(|held| held.removed.as_ref()) {
+            Some(removed) if removed.is_empty() => {}
+            Some(removed) => those.extend(added.iter().filter(|added| removed.contains(added))),
+            None => those.extend_from_slice(added),
+        }
     }
 
     /// Returns the memory in use, in bytes.

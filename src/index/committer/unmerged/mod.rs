@@ -154,15 +154,22 @@ impl<F: Fingerprint> Unmerged<F> {
         self.epochs.iter().all(|epoch| epoch.is_merged())
     }
 
-    /// Adds the fingerprints of a batch that has not been committed.
+    /// Takes the fingerprints that a batch adds and removes, and that has not been committed.
+    pub(super) fn add(&self, added: &[F], removed: &[F]) {
+        self.latest().add(added, removed);
+    }
+
+    /// Returns those of the fingerprints that an unmerged delta entry may remove, ascending.
     ///
-    /// `removes` is true if it also removes some.
-    pub(super) fn add(&self, fingerprints: &[F], removes: bool) {
-        let latest = self.latest();
-        if removes {
-            latest.removes.store(true, Ordering::Release);
+    /// Returns all of them if memory does not hold what was removed.
+    pub(super) fn may_be_removed(&self, fingerprints: &[F]) -> Vec<F> {
+        let mut those = Vec::new();
+        for epoch in &self.epochs {
+            epoch.may_have_removed(fingerprints, &mut those);
         }
-        latest.add(fingerprints);
+        those.sort_unstable();
+        those.dedup();
+        those
     }
 
     fn latest(&self) -> &Arc<Epoch<F>> {
