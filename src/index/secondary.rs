@@ -207,3 +207,32 @@ fn open_store<F: Fingerprint>(path: &Path, options: &IndexOptions) -> Result<(St
     let store = opening.with_tables(plan.tables().len())?;
     Ok((store, plan))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::store::codec::HeaderRecord;
+
+    #[test]
+    fn a_header_that_the_writer_changes_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index");
+        let writer = Index::<u64>::create(&path, &IndexOptions::new()).unwrap();
+        let secondary = Secondary::<u64>::open(&path).unwrap();
+        let store = &writer.shared.store;
+        let state = |format| {
+            let mut batch = store.batch().unwrap();
+            batch.put_header(&HeaderRecord { format, ..store.header().clone() });
+            batch.commit().unwrap();
+            // The first one advances the state that the next one reads.
+            let results = [secondary.catch_up(), secondary.catch_up()];
+            results.map(|result| result.map(|_| secondary.index().header().format))
+        };
+        assert!(state(3).into_iter().all(|found| found.unwrap() == 3));
+        for found in state(7) {
+            assert!(matches!(found, Err(Error::FormatVersion { stored: 7, .. })), "{found:?}");
+        }
+        assert_eq!(secondary.index().header().format, 3, "the last one that could be read");
+    }
+}

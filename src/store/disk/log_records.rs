@@ -1,8 +1,5 @@
 //! Log records: finds records that `RocksDB` must not read, before it reads them.
 //!
-//! A log and a MANIFEST consist of blocks of 32 KiB, and a block of records: a checksum of four
-//! bytes, a length of two, a type of one, and the data.
-//!
 //! - Recycled logs have types of their own. If such a type follows a record of another log, both
 //!   readers of `RocksDB` (11.8, `db/log_reader.cc`) treat it as a bad record, do not advance, and
 //!   read it again forever. One flipped bit is enough. hamdex never recycles logs, so such a type
@@ -19,15 +16,8 @@ use tempfile::TempDir;
 
 use super::database_id::DatabaseId;
 use super::files::{current, log_number, logs};
+use super::fragments::{BLOCK, FIRST, FULL, Fragments};
 use crate::error::{Error, Result};
-
-const BLOCK: usize = 32 << 10;
-
-/// Bytes of a record's header.
-const HEADER: usize = 7;
-
-/// Fragments with the beginning of a record: a whole record, and its first part.
-const BEGINNINGS: [u8; 2] = [1, 2];
 
 /// Full, first, middle and last fragments, sizes of timestamps, and the previous log.
 const RECYCLED: [u8; 6] = [5, 6, 7, 8, 11, 131];
@@ -131,34 +121,16 @@ fn flawed_in(
     block: &[u8],
     is_foreign: &mut dyn FnMut(&[u8]) -> Result<bool>,
 ) -> Result<Option<(usize, Flaw)>> {
-    let mut at = 0;
-    while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
-        block.get(at..).and_then(<[u8]>::split_first_chunk::<HEADER>)
-    {
-        if RECYCLED.contains(&kind) {
-            return Ok(Some((at, Flaw::Recycled)));
+    for fragment in Fragments::of(block) {
+        if RECYCLED.contains(&fragment.kind) {
+            return Ok(Some((fragment.at, Flaw::Recycled)));
         }
-        let length = usize::from(low) | usize::from(high) << 8;
-        let Some(stored) = rest.get(..length) else { break };
-        if kind == 0 && length == 0 {
-            break;
+        let Ok(stored) = fragment.stored else { break };
+        if [FULL, FIRST].contains(&fragment.kind) && is_foreign(stored)? {
+            return Ok(Some((fragment.at, Flaw::Foreign)));
         }
-        let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-        if found != checksum_of(kind, stored) {
-            break;
-        }
-        if BEGINNINGS.contains(&kind) && is_foreign(stored)? {
-            return Ok(Some((at, Flaw::Foreign)));
-        }
-        at += HEADER + length;
     }
     Ok(None)
-}
-
-/// Returns the masked checksum of a record, as its header stores it.
-pub(in crate::store) fn checksum_of(kind: u8, stored: &[u8]) -> u32 {
-    let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
-    checksum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// Creates a directory of links in which the logs end before the first such record.
@@ -220,21 +192,7 @@ fn cut_at(path: &Path, name: &str, at: u64) -> Result<TempDir> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn record(kind: u8, stored: &[u8]) -> Vec<u8> {
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), stored);
-        let mut masked = checksum.rotate_right(15).wrapping_add(0xa282_ead8);
-        let mut bytes = Vec::new();
-        for _ in 0..4 {
-            bytes.push(u8::try_from(masked & 0xff).unwrap());
-            masked >>= 8;
-        }
-        bytes.push(u8::try_from(stored.len() & 0xff).unwrap());
-        bytes.push(u8::try_from(stored.len() >> 8).unwrap());
-        bytes.push(kind);
-        bytes.extend(stored);
-        bytes
-    }
+    use crate::store::disk::fragments::{HEADER, encoded as record};
 
     fn recycled_in(block: &[u8]) -> Option<usize> {
         let found = flawed_in(block, &mut |_| Ok(false)).unwrap();

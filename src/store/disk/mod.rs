@@ -3,6 +3,7 @@
 pub(super) mod database_id;
 pub(super) mod directory;
 pub(super) mod files;
+pub(super) mod fragments;
 pub(super) mod ingest;
 pub(super) mod log_records;
 pub(super) mod seal;

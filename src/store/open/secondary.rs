@@ -12,7 +12,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::meta::read_header;
+use super::meta::{decode_header, read_header};
 use super::opening::{Kind, families, require_database, require_meta};
 use super::settled;
 use super::settled::Stamp;
@@ -20,7 +20,7 @@ use super::tuning::Tuning;
 use crate::error::{Error, Result};
 use crate::store::disk::log_records::LogRecords;
 use crate::store::disk::seal::Bounds;
-use crate::store::{Database, Db, Opening, Role, Store, engine_error};
+use crate::store::{Database, Db, Family, HEADER, Opening, Role, Store, engine_error};
 
 /// The extra state of a store that follows another process.
 pub(in crate::store) struct Following {
@@ -87,7 +87,12 @@ impl Store {
         if let Some(bounds) = bounds {
             bounds.require_sequence(self.db.latest_sequence_number())?;
         }
-        Ok(self.state()?.generation == self.generation)
+        let header = self.get(Family::Meta, HEADER)?;
+        let same_header = match &header {
+            Some(bytes) => decode_header(bytes)? == self.header,
+            None => false,
+        };
+        Ok(same_header && self.state()?.generation == self.generation)
     }
 
     /// Returns the number of the last change that the store holds.

@@ -1,7 +1,6 @@
 //! Batches of the logs: reads the latest changes without opening the database.
 //!
-//! A log consists of records in blocks of 32 KiB (see [`crate::store::disk::log_records`]). A
-//! record, assembled from its fragments, is one batch as it was written.
+//! A record of a log, assembled from its fragments, is one batch as it was written.
 
 use std::path::Path;
 
@@ -10,18 +9,10 @@ use rocksdb::{WriteBatch, WriteBatchIteratorCf};
 use crate::error::{Error, Result};
 use crate::store::disk::database_id::BATCH_HEADER;
 use crate::store::disk::files::logs;
-use crate::store::disk::log_records::{checksum_of, read_sound};
-
-const BLOCK: usize = 32 << 10;
-
-/// Bytes of a fragment's header.
-const HEADER: usize = 7;
-
-/// Types of fragments: a whole record, and its beginning, middle and end.
-const FULL: u8 = 1;
-const FIRST: u8 = 2;
-const MIDDLE: u8 = 3;
-const LAST: u8 = 4;
+use crate::store::disk::fragments::{
+    BLOCK, Broken, FIRST, FULL, Fragment, Fragments, LAST, MIDDLE,
+};
+use crate::store::disk::log_records::read_sound;
 
 /// One change of a batch. The value `None` is a removal.
 #[derive(Debug, Clone, Copy)]
@@ -96,24 +87,12 @@ impl WriteBatchIteratorCf for Changes<'_> {
 fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
     let mut record = Vec::new();
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
-        let mut at = 0;
-        while let Some((&[c0, c1, c2, c3, low, high, kind], rest)) =
-            block.get(at..).and_then(<[u8]>::split_first_chunk::<HEADER>)
-        {
-            let place = number * BLOCK + at;
-            let length = usize::from(low) | usize::from(high) << 8;
-            if kind == 0 && length == 0 {
-                // Reserved space that was never written.
-                break;
-            }
-            let Some(stored) = rest.get(..length) else {
-                let last = (number + 1) * BLOCK >= bytes.len();
-                return if last { Ok(()) } else { Err(place) };
+        for Fragment { at, kind, stored } in Fragments::of(block) {
+            let stored = match stored {
+                Ok(stored) => stored,
+                Err(Broken::Cut) if (number + 1) * BLOCK >= bytes.len() => return Ok(()),
+                Err(_) => return Err(number * BLOCK + at),
             };
-            let found = [c3, c2, c1, c0].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-            if found != checksum_of(kind, stored) {
-                return Err(place);
-            }
             match kind {
                 FULL => each(stored),
                 FIRST => {
@@ -129,7 +108,6 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), usize> {
                 // A record about the log itself.
                 _ => {}
             }
-            at += HEADER + length;
         }
     }
     Ok(())

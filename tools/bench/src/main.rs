@@ -153,6 +153,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     report::head(&format!("{args:?}"));
     if matches!(args.work, Work::All | Work::Build) {
         let dir = args.keep.as_deref().unwrap_or(dir.path());
+        std::fs::create_dir_all(dir)?;
         if !dir.join("index").exists() {
             build::run(dir, &args)?;
         }
