@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Evidence;
-use super::copies::Copies;
 use super::evidence_file::{EvidenceFile, Length};
 use super::long_texts::LongTexts;
 use super::piece::{Piece, Summary};
@@ -141,10 +140,7 @@ impl EvidenceWriter {
         self.words = documents.map(WordCounter::new);
         // What an earlier preparer makes lacks the words, and is refused.
         self.preparer.seed = new_seed();
-        self.preparer.cutter = self.words.as_ref().map(|words| {
-            let copies = Copies::new(self.memory / 4 / PER_HASH);
-            (Arc::clone(words.cutter()), Arc::new(copies))
-        });
+        self.preparer.cutter = self.words.as_ref().map(|words| Arc::clone(words.cutter()));
         self
     }
 
@@ -224,15 +220,7 @@ impl EvidenceWriter {
         if fits {
             self.known.insert(key, start);
         }
-        if let Some(words) = &mut self.words {
-            // A copy may come before the text that was prepared first.
-            let cut;
-            let terms = if let Some(terms) = &evidence.terms {
-                terms
-            } else {
-                cut = words.cutter().cut(super::utf8(&evidence.bytes)?);
-                &cut
-            };
+        if let Some((words, terms)) = self.words.as_mut().zip(evidence.terms.as_ref()) {
             if fits {
                 words.add(terms);
             } else {

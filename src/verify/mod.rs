@@ -6,7 +6,6 @@
 #![doc = include_str!("VERIFY.md")]
 
 pub(crate) mod by_length;
-mod copies;
 mod edit;
 mod evidence_file;
 mod evidence_writer;

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Evidence;
-use super::copies::Copies;
 use super::outline::Outline;
 use super::phrase_set::PhraseOutline;
 use super::piece::Summary;
@@ -45,7 +44,7 @@ pub struct EvidencePreparer {
     /// Of the hashes of pieces, and different for every writer.
     pub(super) seed: u64,
     /// `None` if no words are counted.
-    pub(super) cutter: Option<(Arc<TermCutter>, Arc<Copies>)>,
+    pub(super) cutter: Option<Arc<TermCutter>>,
 }
 
 impl EvidencePreparer {
@@ -70,18 +69,17 @@ impl EvidencePreparer {
     pub fn prepare<'a>(&self, bytes: impl Into<Cow<'a, [u8]>>) -> Result<PreparedEvidence<'a>> {
         let bytes = bytes.into();
         let (mut terms, seed) = (None, self.seed);
-        let hash = feature_hash::<u128>(&bytes, seed);
         let summary = match self.kind {
             Evidence::Text => {
                 let text = super::utf8(&bytes)?;
-                let cutter = self.cutter.as_ref().filter(|(_, copies)| !copies.meets(hash));
-                terms = cutter.map(|(cutter, _)| cutter.cut(text));
+                terms = self.cutter.as_ref().map(|cutter| cutter.cut(text));
                 Summary::Text(Outline::new(text))
             }
             Evidence::Phrases if bytes.is_empty() => Summary::Phrases(PhraseOutline::NOTHING),
             Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(&bytes)?),
             Evidence::Nothing | Evidence::Features => Summary::Nothing,
         };
+        let hash = feature_hash::<u128>(&bytes, seed);
         Ok(PreparedEvidence { bytes, seed, hash, summary, terms })
     }
 }
@@ -102,7 +100,7 @@ pub struct PreparedEvidence<'a> {
     pub(super) seed: u64,
     pub(super) hash: u128,
     pub(super) summary: Summary,
-    /// `None` if the preparer counted no words, or if this seems to be a copy.
+    /// `None` if the preparer counted no words.
     pub(super) terms: Option<TextTerms>,
 }
 
@@ -187,26 +185,6 @@ mod tests {
         });
         let [all, without_boilerplate, ..] = passing;
         assert!(without_boilerplate < all && !passing.contains(&0), "seed {seed}: {passing:?}");
-    }
-
-    #[test]
-    fn a_copy_that_is_pushed_before_the_text_that_was_prepared_first_has_its_words() {
-        let check: Verification = "edit:0.5,0.6,3".parse().unwrap();
-        let of = |name: &str| format!("home, search, licence and contact: {name}, more {name}");
-        let texts = ["rain", "rain", "snow", "snow", "hail", "hail", "fog"].map(of);
-        let (mut one, mut other) = (writer(check), writer(check));
-        let preparer = other.preparer();
-        let prepared = texts.each_ref().map(|text| preparer.prepare(text.as_bytes()).unwrap());
-        let cut = prepared.each_ref().map(|evidence| evidence.terms.is_some());
-        assert_eq!(cut, [true, false, true, false, true, false, true]);
-        for (text, evidence) in texts.iter().zip(prepared).rev() {
-            one.push(text.as_bytes()).unwrap();
-            other.push_prepared(evidence).unwrap();
-        }
-        let [one, other] =
-            [one, other].map(|writer| answers(&writer.finish().unwrap(), check, texts.len()));
-        assert_eq!(one, other);
-        assert_eq!(one.iter().flatten().count(), 3, "only copies: {one:?}");
     }
 
     #[test]
