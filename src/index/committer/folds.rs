@@ -265,6 +265,19 @@ fn commit_beside<F: Fingerprint>(turn: Turn<'_, F>, batch: Batch<'_>) -> Result<
     commit(batch)
 }
 
+/// Deletes the next delta runs, which all tables have taken in and no write replaces.
+fn delete_runs<F: Fingerprint>(committer: &Committer<F>, pass: &mut Pass<F>) -> Result<Stepped> {
+    let mut batch = committer.store.batch()?;
+    let mut deleted = pass.deleted_runs;
+    for number in pass.deltas.runs().iter().skip(deleted).take(DELETED_TOGETHER) {
+        batch.delete_delta_run(*number)?;
+        deleted += 1;
+    }
+    commit_beside(committer.turn(), batch)?;
+    pass.deleted_runs = deleted;
+    Ok(Stepped::merged(0))
+}
+
 impl<F: Fingerprint> Step<'_, F> {
     fn pass(&mut self) -> &mut Pass<F> {
         self.pass.as_mut().expect("a step is made with a pass, and ends with it")
@@ -304,18 +317,8 @@ impl<F: Fingerprint> Step<'_, F> {
     fn delete(mut self) -> Result<Stepped> {
         let committer = self.committer;
         let pass = self.pass();
-        if let Some(runs) =
-            pass.deltas.runs().get(pass.deleted_runs..).filter(|runs| !runs.is_empty())
-        {
-            let mut batch = committer.store.batch()?;
-            let runs = runs.iter().take(DELETED_TOGETHER);
-            let deleted = runs.len();
-            for number in runs {
-                batch.delete_delta_run(*number)?;
-            }
-            commit_beside(committer.turn(), batch)?;
-            pass.deleted_runs += deleted;
-            return Ok(Stepped::merged(0));
+        if pass.deleted_runs < pass.deltas.runs().len() {
+            return delete_runs(committer, pass);
         }
         let mut changed = || {
             // Most were written long ago. To sort them in takes too long within a turn.
