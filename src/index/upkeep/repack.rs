@@ -76,7 +76,7 @@ mod tests {
             builder.push(&key.to_be_bytes(), fingerprint, key).unwrap();
         }
         builder.finish(&(), &mut |_, _| ()).unwrap();
-        Index::open_with(path, &IndexOptions::new().memory(16 << 20)).unwrap()
+        open(path)
     }
 
     fn remove(index: &Index<u64>, keys: impl Iterator<Item = u64>) -> u64 {
@@ -93,7 +93,13 @@ mod tests {
         all
     }
 
+    fn open(path: &Path) -> Index<u64> {
+        Index::open_with(path, &IndexOptions::new().memory(16 << 20)).unwrap()
+    }
+
     /// Copies the table files that the other directory lacks.
+    ///
+    /// The index must be closed: RocksDB replaces files in the background.
     fn copy_tables(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
         for entry in std::fs::read_dir(from).unwrap() {
@@ -193,9 +199,10 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let (path, target) =
                 (directory.path().join("index"), directory.path().join("repaired"));
-            let index = build(&path, (0..20_000).map(|key| (key, key << 20)));
+            drop(build(&path, (0..20_000).map(|key| (key, key << 20))));
             let built = directory.path().join("files of the build");
             copy_tables(&path, &built);
+            let index = open(&path);
             // Whole packs, most of some, and none of others.
             let gone =
                 |key: u64| key < 300 || (5000..9000).contains(&key) && !key.is_multiple_of(5);
@@ -207,12 +214,12 @@ mod tests {
                 index.shared.store.flush().unwrap();
                 index.shared.drop_removals().unwrap();
             }
+            drop(index);
             let kept = directory.path().join("files before the compaction");
             copy_tables(&path, &kept);
             if state > 2 {
-                index.compact().unwrap();
+                open(&path).compact().unwrap();
             }
-            drop(index);
             std::fs::remove_file(path.join("CURRENT")).unwrap();
             // Files that the compaction replaced are deleted one by one: those of the removals may
             // already be gone.
