@@ -13,6 +13,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
+use super::taken::Taken;
 use super::unmerged::Epoch;
 use super::{Committer, Turn};
 use crate::error::Result;
@@ -65,34 +66,44 @@ struct Pass<F> {
     announced: u64,
     /// What has been added since.
     since: Arc<Epoch<F>>,
-    deltas: Deltas<F>,
+    taken: Taken<F>,
+    /// Number of delta entries that it began with.
+    count: u64,
     /// Whether these are all that there were.
     complete: bool,
     /// The table that is merged; behind the last one, the delta entries are deleted.
     table: usize,
-    /// The delta entries as that table orders them. In the end those that are stored alone, as the
-    /// first one does.
-    ordered: Vec<(F, Delta)>,
-    /// How many of them are done.
+    /// How many delta entries are done, in the order of that table.
     done: usize,
     /// How many delta runs are deleted.
     deleted_runs: usize,
-    /// Fingerprints that writes have changed since the pass began. Filled in the end.
+    /// Fingerprints with a delta entry stored alone that writes have changed since the pass began.
     changed: HashSet<F>,
     /// Those of them that are still removed by entries of before.
     kept: Vec<F>,
 }
 
 impl<F: Fingerprint> Pass<F> {
-    /// Turns to a table, or to the deletion.
+    /// Turns to a table, or to the deletion of what is stored alone in the first one.
     fn turn_to(&mut self, table: usize, tables: &[Table]) {
         self.table = table;
         self.done = 0;
-        self.ordered = match (tables.get(table), tables.first()) {
-            (Some(table), _) => self.deltas.permuted(table.permutation()),
-            (None, Some(first)) => self.deltas.permuted_alone(first.permutation()),
-            (None, None) => Vec::new(),
-        };
+        match (tables.get(table), tables.first()) {
+            (Some(table), _) => self.taken.turn_to(table),
+            (None, Some(first)) => {
+                self.taken.keep_alone();
+                self.taken.turn_to(first);
+            }
+            (None, None) => (),
+        }
+    }
+
+    /// Takes over what writers have changed since the last call. Returns false if that is unknown.
+    fn learn(&mut self, folds: &Folds<F>) -> bool {
+        let written = folds.written().as_mut().map(std::mem::take);
+        let known = written.is_some();
+        self.changed.extend(self.taken.alone_among(written.unwrap_or_default()));
+        known
     }
 }
 
@@ -235,16 +246,16 @@ impl<F: Fingerprint> Committer<F> {
         let mut pass = Pass {
             announced,
             since,
-            deltas,
+            count: deltas.len() as u64,
+            taken: Taken::new(deltas),
             complete,
             table: 0,
-            ordered: Vec::new(),
             done: 0,
             deleted_runs: 0,
             changed: HashSet::new(),
             kept: Vec::new(),
         };
-        pass.turn_to(if pass.deltas.len() > 0 { 0 } else { tables.len() }, tables);
+        pass.turn_to(if pass.count > 0 { 0 } else { tables.len() }, tables);
         Ok(pass)
     }
 }
@@ -269,7 +280,7 @@ fn commit_beside<F: Fingerprint>(turn: Turn<'_, F>, batch: Batch<'_>) -> Result<
 fn delete_runs<F: Fingerprint>(committer: &Committer<F>, pass: &mut Pass<F>) -> Result<Stepped> {
     let mut batch = committer.store.batch()?;
     let mut deleted = pass.deleted_runs;
-    for number in pass.deltas.runs().iter().skip(deleted).take(DELETED_TOGETHER) {
+    for number in pass.taken.runs().iter().skip(deleted).take(DELETED_TOGETHER) {
         batch.delete_delta_run(*number)?;
         deleted += 1;
     }
@@ -293,7 +304,8 @@ impl<F: Fingerprint> Step<'_, F> {
         if pass.table == committer.store.tables() {
             return self.delete();
         }
-        let ahead = pass.ordered.get(pass.done..).unwrap_or_default();
+        pass.learn(&committer.folds);
+        let ahead = pass.taken.entries().get(pass.done..).unwrap_or_default();
         let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
         let mut batch = committer.store.batch()?;
         let changes = merged.deleted.len() + merged.runs.len();
@@ -307,7 +319,7 @@ impl<F: Fingerprint> Step<'_, F> {
             commit_beside(committer.turn(), batch)?;
         }
         pass.done += merged.deltas;
-        if pass.done == pass.ordered.len() {
+        if pass.done == pass.taken.entries().len() {
             pass.turn_to(pass.table + 1, committer.core.plan.tables());
         }
         Ok(Stepped::merged(merged.deltas))
@@ -317,24 +329,19 @@ impl<F: Fingerprint> Step<'_, F> {
     fn delete(mut self) -> Result<Stepped> {
         let committer = self.committer;
         let pass = self.pass();
-        if pass.deleted_runs < pass.deltas.runs().len() {
+        if pass.deleted_runs < pass.taken.runs().len() {
             return delete_runs(committer, pass);
         }
-        let mut changed = || {
-            // Most were written long ago. To sort them in takes too long within a turn.
-            let changed = committer.folds.written().as_mut().map(std::mem::take);
-            changed.map(|changed| pass.changed.extend(changed)).is_some()
-        };
-        changed();
+        // Within the turn only what was written since.
+        pass.learn(&committer.folds);
         let turn = committer.turn();
-        let known = changed();
-        let until = pass.ordered.len().min(pass.done + DELETED_TOGETHER);
-        let some = pass.ordered.get(pass.done..until).unwrap_or_default();
-        let first = committer.core.plan.tables().first();
+        let known = pass.learn(&committer.folds);
+        let until = pass.taken.entries().len().min(pass.done + DELETED_TOGETHER);
+        let some = pass.taken.entries().get(pass.done..until).unwrap_or_default();
         let mut batch = committer.store.batch()?;
         let (mut deletes, mut removes) = (false, false);
         for (entry, delta) in some.iter().filter(|_| known) {
-            let fingerprint = first.map_or(*entry, |first| first.permutation().invert(*entry));
+            let fingerprint = pass.taken.fingerprint(*entry);
             if !pass.changed.contains(&fingerprint) {
                 deletes = true;
                 removes |= *delta == Delta::Removed;
@@ -354,7 +361,7 @@ impl<F: Fingerprint> Step<'_, F> {
             drop(turn);
         }
         pass.done = until;
-        if pass.done < pass.ordered.len() {
+        if pass.done < pass.taken.entries().len() {
             return Ok(Stepped::merged(0));
         }
         let complete = pass.complete && known;
@@ -371,8 +378,7 @@ impl<F: Fingerprint> Step<'_, F> {
         let unmerged = if complete {
             committer.folds.announced.load(Ordering::Relaxed) - pass.announced
         } else {
-            let merged = pass.deltas.len() as u64;
-            committer.folds.unmerged().saturating_sub(merged).max(1)
+            committer.folds.unmerged().saturating_sub(pass.count).max(1)
         };
         committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
         let ended = complete.then(|| {

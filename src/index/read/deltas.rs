@@ -59,53 +59,39 @@ impl<F: Fingerprint> Deltas<F> {
         // Batches may have added the same fingerprint.
         entries.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
         entries.dedup_by_key(|(fingerprint, _)| *fingerprint);
-        let (alone, complete) = if complete {
-            Self::alone(snapshot, tables, most.saturating_sub(entries.len()))?
-        } else {
-            (Vec::new(), false)
-        };
+        let mut of_runs = entries.len();
+        let complete = complete && push_alone(snapshot, tables, most, &mut entries)?;
+        let alone = entries.iter().skip(of_runs).map(|(fingerprint, _)| *fingerprint);
+        let mut alone: Vec<F> = alone.collect();
         if !alone.is_empty() {
-            let alone: HashSet<F> = alone.iter().map(|(fingerprint, _)| *fingerprint).collect();
-            entries.retain(|(fingerprint, _)| !alone.contains(fingerprint));
+            alone.sort_unstable();
+            let (mut at, before) = (0, of_runs);
+            entries.retain(|(fingerprint, _)| {
+                let overridden = at < before && alone.binary_search(fingerprint).is_ok();
+                of_runs -= usize::from(overridden);
+                at += 1;
+                !overridden
+            });
         }
-        let of_runs = entries.len();
-        entries.extend(alone);
         Ok((Self { entries, of_runs, runs }, complete))
-    }
-
-    /// Reads delta entries that are stored alone, up to a number. Returns whether these are all.
-    fn alone(
-        snapshot: &Snapshot,
-        tables: &[Table],
-        most: usize,
-    ) -> Result<(Vec<(F, Delta)>, bool)> {
-        let mut all = Vec::new();
-        for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
-            // Later tables repeat what earlier ones have.
-            let known: HashSet<F> = match number {
-                0 => HashSet::new(),
-                _ => all.iter().map(|(fingerprint, _)| *fingerprint).collect(),
-            };
-            let mut cursor = first(snapshot, number, Kind::Delta)?;
-            while let Some((permuted, delta)) = next(&mut cursor, number)? {
-                let fingerprint = table.permutation().invert(permuted);
-                if known.contains(&fingerprint) {
-                    continue;
-                }
-                if all.len() == most {
-                    return Ok((all, false));
-                }
-                all.push((fingerprint, delta));
-            }
-        }
-        Ok((all, true))
     }
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns the numbers of the delta runs.
+    /// Returns the entries, those of them that are stored alone and added, ascending, and the
+    /// numbers of the delta runs.
+    pub(crate) fn into_parts(self) -> (Vec<(F, Delta)>, Vec<F>, Vec<u64>) {
+        let Self { entries, of_runs, runs } = self;
+        let alone = entries.iter().skip(of_runs);
+        let added = alone.filter(|(_, delta)| *delta == Delta::Added);
+        let mut again: Vec<F> = added.map(|(fingerprint, _)| *fingerprint).collect();
+        again.sort_unstable();
+        (entries, again, runs)
+    }
+
+    #[cfg(test)]
     pub(crate) fn runs(&self) -> &[u64] {
         &self.runs
     }
@@ -159,21 +145,41 @@ impl<F: Fingerprint> Deltas<F> {
 
     /// Returns the entries as a table orders them.
     pub(crate) fn permuted(&self, permutation: &Permutation) -> Vec<(F, Delta)> {
-        ordered(&self.entries, permutation)
-    }
-
-    /// Returns the entries that are stored alone as a table orders them.
-    pub(crate) fn permuted_alone(&self, permutation: &Permutation) -> Vec<(F, Delta)> {
-        let (_, alone) = self.entries.split_at(self.of_runs);
-        ordered(alone, permutation)
+        let entries = self.entries.iter();
+        let permuted = entries.map(|(entry, delta)| (permutation.apply(*entry), *delta));
+        let mut permuted: Vec<_> = permuted.collect();
+        permuted.sort_unstable_by_key(|(entry, _)| *entry);
+        permuted
     }
 }
 
-fn ordered<F: Fingerprint>(entries: &[(F, Delta)], permutation: &Permutation) -> Vec<(F, Delta)> {
-    let permuted = entries.iter().map(|(entry, delta)| (permutation.apply(*entry), *delta));
-    let mut permuted: Vec<_> = permuted.collect();
-    permuted.sort_unstable_by_key(|(entry, _)| *entry);
-    permuted
+/// Appends delta entries that are stored alone, up to a number in all. Returns whether these are all.
+fn push_alone<F: Fingerprint>(
+    snapshot: &Snapshot,
+    tables: &[Table],
+    most: usize,
+    entries: &mut Vec<(F, Delta)>,
+) -> Result<bool> {
+    let before = entries.len();
+    for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
+        // Later tables repeat what earlier ones have.
+        let known: HashSet<F> = match number {
+            0 => HashSet::new(),
+            _ => entries.iter().skip(before).map(|(fingerprint, _)| *fingerprint).collect(),
+        };
+        let mut cursor = first(snapshot, number, Kind::Delta)?;
+        while let Some((permuted, delta)) = next(&mut cursor, number)? {
+            let fingerprint = table.permutation().invert(permuted);
+            if known.contains(&fingerprint) {
+                continue;
+            }
+            if entries.len() >= most {
+                return Ok(false);
+            }
+            entries.push((fingerprint, delta));
+        }
+    }
+    Ok(true)
 }
 
 /// Passes number and members of every delta run to `visit`, until it returns false.
