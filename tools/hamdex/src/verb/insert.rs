@@ -83,6 +83,12 @@ struct Summary {
     rate: f64,
 }
 
+impl Summary {
+    fn stored(&self) -> u64 {
+        self.inserted + self.replaced + self.unchanged
+    }
+}
+
 #[derive(Serialize)]
 struct Refused<'a> {
     id: Name<'a>,
@@ -206,14 +212,19 @@ impl InsertArgs {
         let read = reading.run::<F>(&mut rejects, &mut batches);
         // Documents read before a failure are good ones.
         let last = batches.write();
-        read?;
-        last?;
+        if let Err(failure) = read.and(last) {
+            let stored = batches.summary.stored();
+            if stored > 0 {
+                let stored = size::thousands(stored);
+                session.console.say(&format!("documents stored before the error: {stored}"));
+            }
+            return Err(failure);
+        }
         let mut summary = batches.finish()?;
         summary.rejects = rejects.count();
         rejects.finish()?;
         summary.seconds = started.elapsed().as_secs_f64();
-        let stored = summary.inserted + summary.replaced + summary.unchanged;
-        summary.rate = stored as f64 / summary.seconds.max(1e-9);
+        summary.rate = summary.stored() as f64 / summary.seconds.max(1e-9);
         self.tell(session, &summary)
     }
 

@@ -133,6 +133,17 @@ fn max_bad_allows_so_many_and_stops_at_the_next() {
 }
 
 #[test]
+fn an_insert_that_fails_says_how_many_documents_are_stored() {
+    let bench = Bench::new();
+    bench.file("rows.jsonl", format!("{GOOD}{{\n{{\n{{\"id\":7,\"text\":null}}\n"));
+    let (one, bad) = ("documents stored before the error: 1", "2 of 4 rows are bad");
+    let told = [one, bad, "--max-bad allows 10 %: 2 broken JSON\n"];
+    bench.run("insert idx rows.jsonl --pipeline code").refused(3, &told);
+    assert_eq!(bench.export("idx").lines().count(), 1);
+    bench.run("insert new rows.jsonl --pipeline code --strict").refused(3, &[one, "rows.jsonl:2"]);
+}
+
+#[test]
 fn ten_bad_rows_are_told_in_full_and_all_are_kept() {
     let bench = Bench::new();
     bench.file("rows.jsonl", format!("{}{GOOD}", "{\n".repeat(15)));
