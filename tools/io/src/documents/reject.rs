@@ -248,8 +248,6 @@ pub struct Rejects {
     named: Option<PathBuf>,
     kinds: Kinds,
     count: u64,
-    /// Of these, rows with nothing to compare.
-    not_compared: u64,
 }
 
 #[derive(Serialize)]
@@ -277,14 +275,12 @@ impl Rejects {
             named: None,
             kinds: Kinds::new(),
             count: 0,
-            not_compared: 0,
         })
     }
 
     /// Records a bad row; fails if the caller stops at the first one.
     pub fn add(&mut self, place: Place<'_>, reason: Reason, row: Option<&[u8]>) -> Result<()> {
         self.count += 1;
-        self.not_compared += u64::from(reason.not_compared().is_some());
         *self.kinds.entry(reason.kind()).or_default() += 1;
         if self.out.is_some() || self.result.is_some() {
             self.write(place, &reason, row)?;
@@ -354,13 +350,18 @@ impl Rejects {
 
     fn too_many(&self, rows: u64) -> Failure {
         let allowed = self.policy.max_bad.to_string();
-        let mut bad = self.kinds.clone();
-        bad.retain(|kind, _| !NOT_COMPARED.contains(kind));
-        Failure::TooManyBad { count: self.bad(), rows, allowed, reasons: listed(&bad) }
+        let reasons = listed(&self.bad_kinds().collect());
+        Failure::TooManyBad { count: self.bad(), rows, allowed, reasons }
     }
 
     fn bad(&self) -> u64 {
-        self.count - self.not_compared
+        self.bad_kinds().map(|(_, count)| count).sum()
+    }
+
+    /// Returns the kinds without those of valid rows with nothing to compare.
+    fn bad_kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let kinds = self.kinds.iter().filter(|(kind, _)| !NOT_COMPARED.contains(kind));
+        kinds.map(|(kind, count)| (*kind, *count))
     }
 
     /// Returns the kinds of bad rows with their numbers.
