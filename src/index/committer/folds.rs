@@ -33,6 +33,9 @@ const DELETED_TOGETHER: usize = 1 << 10;
 /// Changes recorded during a pass. With more, it deletes nothing and the next one begins again.
 const MOST_RECORDED: usize = 1 << 22;
 
+/// Recorded changes from which a step looks at them: many in order cost less than a few at a time.
+const LEARNT_TOGETHER: usize = 1 << 16;
+
 /// Fewest delta entries for which a pass begins if memory is short.
 pub(in crate::index) const LEAST_WORTH: u64 = 1 << 14;
 
@@ -180,6 +183,11 @@ impl<F: Fingerprint> Folds<F> {
         self.unmerged.load(Ordering::Relaxed)
     }
 
+    /// Returns how many changes no pass has looked at.
+    fn recorded(&self) -> usize {
+        self.written().as_ref().map_or(0, Vec::len)
+    }
+
     fn written(&self) -> MutexGuard<'_, Option<Vec<F>>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -304,7 +312,9 @@ impl<F: Fingerprint> Step<'_, F> {
         if pass.table == committer.store.tables() {
             return self.delete();
         }
-        pass.learn(&committer.folds);
+        if committer.folds.recorded() >= LEARNT_TOGETHER {
+            pass.learn(&committer.folds);
+        }
         let ahead = pass.taken.entries().get(pass.done..).unwrap_or_default();
         let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
         let mut batch = committer.store.batch()?;

@@ -66,13 +66,13 @@ impl<F: Fingerprint> Taken<F> {
             Some(order) => order.apply(fingerprint),
             None => fingerprint,
         };
-        // In order, one search finds most of its path in the processor's cache.
         fingerprints.sort_unstable_by_key(|fingerprint| permute(*fingerprint));
+        let mut ahead = &*self.entries;
         fingerprints.retain(|fingerprint| {
             let wanted = permute(*fingerprint);
-            let at = self.entries.binary_search_by_key(&wanted, |(entry, _)| *entry);
-            let delta = at.ok().and_then(|at| self.entries.get(at)).map(|(_, delta)| *delta);
-            delta.is_some_and(|delta| self.is_alone(*fingerprint, delta))
+            ahead = ahead.get(below(ahead, wanted)..).unwrap_or_default();
+            let first = ahead.first().filter(|(entry, _)| *entry == wanted);
+            first.is_some_and(|(_, delta)| self.is_alone(*fingerprint, *delta))
         });
         fingerprints
     }
@@ -85,6 +85,16 @@ impl<F: Fingerprint> Taken<F> {
     fn is_alone(&self, fingerprint: F, delta: Delta) -> bool {
         delta == Delta::Removed || self.again.binary_search(&fingerprint).is_ok()
     }
+}
+
+/// Returns how many of the ascending entries are below another one, in time for what it skips.
+fn below<F: Fingerprint>(entries: &[(F, Delta)], wanted: F) -> usize {
+    let mut until = 1;
+    while entries.get(until - 1).is_some_and(|(entry, _)| *entry < wanted) {
+        until *= 2;
+    }
+    let within = entries.get(until / 2..until.min(entries.len())).unwrap_or_default();
+    until / 2 + within.partition_point(|(entry, _)| *entry < wanted)
 }
 
 #[cfg(test)]
@@ -157,5 +167,16 @@ mod tests {
         taken.turn_to(&tables[0]);
         assert_eq!(taken.entries().len(), 2);
         assert_eq!(taken.alone_among(vec![1, 2, 3]), [0; 0]);
+    }
+
+    #[test]
+    fn as_many_entries_are_below_another_as_a_count_finds() {
+        for count in 0..70_u64 {
+            let entries: Vec<_> = (0..count).map(|at| (2 * at, Delta::Added)).collect();
+            for wanted in 0..2 * count + 2 {
+                let counted = entries.iter().filter(|(entry, _)| *entry < wanted).count();
+                assert_eq!(below(&entries, wanted), counted, "{wanted} of {count}");
+            }
+        }
     }
 }

@@ -23,25 +23,20 @@ pub(super) fn merge<F: Fingerprint>(
 ) -> Result<Merged<F>> {
     let mut runs = Runs { cursor: snapshot.pass(Family::Table(table))?, table, last: None };
     let mut merged = Merged { deleted: Vec::new(), runs: Vec::new(), deltas: 0 };
-    let (mut written, mut members) = (0, Vec::new());
+    let (mut written, mut before, mut members) = (0, Vec::new(), Vec::new());
     while written < STEP_MEMBERS
         && let Some(ahead) = deltas.get(merged.deltas..)
         && let Some((first, _)) = ahead.first()
     {
-        members.clear();
-        let last = runs.read(*first, &mut members)?;
-        let of_run = last.map_or(ahead.len(), |last| ahead.partition_point(|(at, _)| *at <= last));
-        let of_run = ahead.get(..of_run.min(STEP_MEMBERS)).unwrap_or_default();
-        merged.deltas += of_run.len();
-        written += of_run.len();
-        let before = members.len();
-        members.retain(|member| found(of_run, *member) != Some(Delta::Removed));
-        let kept = members.len();
-        let added = of_run.iter().filter(|(_, delta)| *delta == Delta::Added);
-        members.extend(added.map(|(entry, _)| *entry));
-        members.sort_unstable();
-        members.dedup();
-        if kept == before && members.len() == kept {
+        before.clear();
+        let last = runs.read(*first, &mut before)?;
+        // A run has few of the entries, and a search through all of them misses the caches.
+        let of_run = ahead.iter().take(STEP_MEMBERS);
+        let of_run = of_run.take_while(|(at, _)| last.is_none_or(|last| *at <= last)).count();
+        merged.deltas += of_run;
+        written += of_run;
+        let changes = ahead.get(..of_run).unwrap_or_default();
+        if !apply(&before, changes, &mut members) {
             continue;
         }
         written += members.len();
@@ -51,9 +46,30 @@ pub(super) fn merge<F: Fingerprint>(
     Ok(merged)
 }
 
-fn found<F: Fingerprint>(deltas: &[(F, Delta)], member: F) -> Option<Delta> {
-    let at = deltas.binary_search_by_key(&member, |(entry, _)| *entry).ok()?;
-    deltas.get(at).map(|(_, delta)| *delta)
+/// Applies ascending delta entries to descending members of a run, which become ascending.
+///
+/// Returns false if that changes nothing.
+fn apply<F: Fingerprint>(before: &[F], deltas: &[(F, Delta)], members: &mut Vec<F>) -> bool {
+    members.clear();
+    members.reserve(before.len() + deltas.len());
+    let (mut rest, mut changed) = (before, false);
+    for (entry, delta) in deltas {
+        while let Some((member, fewer)) = rest.split_last()
+            && member < entry
+        {
+            members.push(*member);
+            rest = fewer;
+        }
+        let was = rest.last() == Some(entry);
+        rest = rest.get(..rest.len() - usize::from(was)).expect("it has that member");
+        let is = *delta == Delta::Added;
+        if is {
+            members.push(*entry);
+        }
+        changed |= was != is;
+    }
+    members.extend(rest.iter().rev());
+    changed
 }
 
 /// The runs of a table, read in ascending order.
@@ -105,4 +121,35 @@ fn encoded<F: Fingerprint>(members: &[F]) -> Vec<(F, Vec<u8>)> {
         run.last().map(|last| (*last, value))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn delta_entries_applied_to_a_run_leave_what_they_leave_in_a_set() {
+        let mut rng = fastrand::Rng::with_seed(11);
+        for _ in 0..2000 {
+            let run: BTreeSet<u32> = (0..rng.u32(0..8)).map(|_| rng.u32(0..12)).collect();
+            let named: BTreeSet<u32> = (0..rng.u32(0..8)).map(|_| rng.u32(0..12)).collect();
+            let delta = |_: &u32| if rng.bool() { Delta::Added } else { Delta::Removed };
+            let deltas: Vec<(u32, Delta)> =
+                named.iter().copied().zip(named.iter().map(delta)).collect();
+            let mut wanted = run.clone();
+            for (entry, delta) in &deltas {
+                match delta {
+                    Delta::Added => wanted.insert(*entry),
+                    Delta::Removed => wanted.remove(entry),
+                };
+            }
+            let before: Vec<u32> = run.iter().rev().copied().collect();
+            let mut members = vec![7];
+            let changed = apply(&before, &deltas, &mut members);
+            assert!(members.iter().eq(&wanted), "{run:?}, {deltas:?}");
+            assert_eq!(changed, run != wanted, "{run:?}, {deltas:?}");
+        }
+    }
 }
