@@ -1,8 +1,9 @@
 //! Hostile documents: crafted into one place; memory must stay bounded and answers exact.
 //!
-//! Anyone who knows the pipeline can craft such documents. Each crowd is built and searched by a
-//! separate child, so that its memory can be measured. Times are reported beside the predicted time
-//! of a scan, and not judged.
+//! Anyone who knows the pipeline can craft such documents. One child builds each crowd, another one
+//! searches it and inserts more, so that the memory of each can be measured. Times are reported
+//! beside the predicted time of a scan, and not judged. Spread documents, which nobody crafted, are
+//! built and searched like the crowds.
 
 use std::collections::BinaryHeap;
 use std::fs;
@@ -11,22 +12,30 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use hamdex::build::{BuildOptions, Builder};
-use hamdex::{Index, IndexOptions, Query, SearchPath};
+use hamdex::{Durability, Index, IndexOptions, Match, Query, SearchPath};
 
 use crate::child::{End, Running, send};
 use crate::report::{Account, Finding, Verdict};
 
-/// Memory budget of the index and of the build, in bytes.
+/// Memory budget of the index, and of the build, in bytes.
 const BUDGET: usize = 64 << 20;
 
-/// Memory that a child may use above the budgets in MiB, for any number of documents.
-const ABOVE: u64 = 192;
+/// Memory that a child may use above the budget in MiB, of which its program takes a quarter.
+///
+/// `IndexOptions::memory` states it.
+const ABOVE: u64 = 160;
 
 /// Maximum number of matches of a search.
 const WANTED: usize = 50;
 
-/// Number of searches in a crowd.
+/// Number of searches in a crowd, one by one, and then as one batch.
 const SEARCHES: usize = 24;
+
+/// One in this many documents is inserted after the build.
+const LATER: u64 = 50;
+
+/// Documents of one insert.
+const TOGETHER: usize = 1000;
 
 /// The task of a child.
 #[derive(Debug, clap::Args)]
@@ -37,6 +46,15 @@ pub(crate) struct Task {
     documents: u64,
     #[arg(long, value_enum)]
     crowd: Crowd,
+    #[arg(long, value_enum)]
+    part: Part,
+}
+
+/// What a child does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Build,
+    Use,
 }
 
 /// The place of an attacker's documents.
@@ -50,14 +68,17 @@ pub(crate) enum Crowd {
     Ball,
     /// With one fingerprint.
     Group,
+    /// Anywhere.
+    Spread,
 }
 
 impl Crowd {
-    const ALL: [(Self, &str); 4] = [
+    const ALL: [(Self, &str); 5] = [
         (Self::Prefix, "prefix"),
         (Self::Corner, "corner"),
         (Self::Ball, "ball"),
         (Self::Group, "group"),
+        (Self::Spread, "spread"),
     ];
 
     /// Returns the fingerprint of a document by its number.
@@ -68,6 +89,7 @@ impl Crowd {
             Self::Corner => centre & !0x00ff_ffff | any & 0x00ff_ffff,
             Self::Ball => centre ^ 1 << (any & 63) ^ 1 << (any >> 6 & 63) ^ 1 << (any >> 12 & 63),
             Self::Group => centre,
+            Self::Spread => any,
         }
     }
 }
@@ -102,38 +124,45 @@ fn run_child(
     let place = directory.join(format!("hostile-{name}"));
     fs::create_dir_all(&place)?;
     let (seed, documents) = (seed.to_string(), documents.to_string());
-    let arguments = ["--seed", &seed, "--documents", &documents, "--crowd", name];
-    let mut child = Running::start("hostile", &place, &arguments.map(str::to_owned))?;
-    while let Some(line) = child.line()? {
-        match line.split_once(' ') {
-            Some(("figures", figures)) => {
-                eprintln!("hostile {name}: {figures}");
-                account.note(format!("{name}: {figures}"));
+    for part in ["build", "use"] {
+        let arguments =
+            ["--seed", &seed, "--documents", &documents, "--crowd", name, "--part", part];
+        let mut child = Running::start("hostile", &place, &arguments.map(str::to_owned))?;
+        while let Some(line) = child.line()? {
+            match line.split_once(' ') {
+                Some(("figures", figures)) => {
+                    eprintln!("hostile {name}: {figures}");
+                    account.note(format!("{name}: {figures}"));
+                }
+                Some(("wrong", text)) => return Err(Finding::wrong(text)),
+                _ => {}
             }
-            Some(("wrong", text)) => return Err(Finding::wrong(text)),
-            _ => {}
         }
-    }
-    if child.end()? != End::Done {
-        return Err(Finding::wrong("the process was killed, probably for want of memory"));
+        if child.end()? != End::Done {
+            return Err(Finding::wrong("the process was killed, probably for want of memory"));
+        }
     }
     fs::remove_dir_all(&place)?;
     Ok(())
 }
 
-/// Builds a crowd and searches it, in a child.
+/// Builds a crowd, or searches it and inserts more, in a child.
 pub(crate) fn child(directory: &Path, task: &Task) {
-    if let Err(finding) = search(directory, task) {
+    let path = directory.join("index");
+    let done = match task.part {
+        Part::Build => build(&path, task),
+        Part::Use => search(&path, task),
+    };
+    if let Err(finding) = done {
         send(&format!("wrong {}", finding.text.replace('\n', " ")));
     }
 }
 
-fn search(directory: &Path, task: &Task) -> Verdict {
-    let path = directory.join("index");
+fn build(path: &Path, task: &Task) -> Verdict {
     let centre = mixed(task.seed);
     let begun = Instant::now();
     let options = IndexOptions::new().memory(BUDGET);
-    let mut builder = Builder::<u64>::create(&path, &options, &BuildOptions::new().memory(BUDGET))?;
+    let mut builder = Builder::<u64>::create(path, &options, &BuildOptions::new().memory(BUDGET))?;
     for number in 0..task.documents {
         let fingerprint = task.crowd.fingerprint(centre, number);
         builder.push(&number.to_be_bytes(), fingerprint, number)?;
@@ -141,44 +170,88 @@ fn search(directory: &Path, task: &Task) -> Verdict {
             send("pushing");
         }
     }
-    builder.finish(&(), &mut |_, _| ())?;
-    let built = begun.elapsed();
-    send("built");
-    let index = Index::<u64>::open_with(&path, &IndexOptions::new().memory(BUDGET))?;
+    builder.finish(&(), &mut |_, _| send("building"))?;
+    let (seconds, peak) = (begun.elapsed().as_secs_f64(), peak_mib()?);
+    send(&format!("figures {} documents built in {seconds:.1} s, {peak} MiB", task.documents));
+    judge(peak)
+}
+
+fn search(path: &Path, task: &Task) -> Verdict {
+    let centre = mixed(task.seed);
+    let index = Index::<u64>::open_with(path, &IndexOptions::new().memory(BUDGET))?;
     let rng = &mut Rng::with_seed(task.seed);
     let (mut times, mut scan) = (Vec::with_capacity(SEARCHES), Duration::ZERO);
+    let (mut queries, mut expected) = (Vec::new(), Vec::new());
     for (at, distance) in (0..SEARCHES).zip([0, 3, 6].into_iter().cycle()) {
         let query = task.crowd.fingerprint(centre, rng.u64(0..task.documents));
         let query = if at % 2 == 0 { query } else { query ^ 1 << rng.u32(0..64) };
         let asked = Query::new(query).distance(distance).limit(WANTED).path(SearchPath::Auto);
-        let explained = index.explain(asked)?;
+        let explained = index.explain(asked.clone())?;
         times.push(explained.actual);
         scan = scan.max(explained.predicted_scan);
-        let found: Vec<_> = explained.matches.into_iter().map(|m| (m.distance, m.key)).collect();
-        if found != nearest(task, centre, query, distance) {
+        let wanted = nearest(task, centre, query, distance);
+        if found(&explained.matches) != wanted {
             return Err(Finding::wrong(format!("a search of {query:016x} at {distance}")));
         }
+        queries.push(asked);
+        expected.push(wanted);
         send("searched");
     }
+    let begun = Instant::now();
+    let answers = index.search_batch(&queries)?;
+    let batch = begun.elapsed();
+    if answers.iter().map(|matches| found(matches)).ne(expected) {
+        return Err(Finding::wrong(format!("a batch of {SEARCHES} searches")));
+    }
+    let searched = peak_mib()?;
+    insert(&index, task, centre)?;
     let peak = peak_mib()?;
     let ms = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e3;
     // The first search at each distance reads cold files and learns where the crowd is.
     let (first, later) = times.split_at(times.len().min(3));
     send(&format!(
-        "figures {} documents built in {:.1} s, {peak} MiB at most, slowest of the first {} \
-         searches {:.1} ms, of the later ones {:.1} ms, a scan by the cost model {:.1} ms",
-        task.documents,
-        built.as_secs_f64(),
+        "figures slowest of the first {} searches {:.1} ms, of the later ones {:.1} ms, a scan by \
+         the cost model {:.1} ms, all as a batch {:.1} ms, {searched} MiB; with one in {LATER} \
+         inserted and merged {peak} MiB",
         first.len(),
         ms(first.iter().copied().max()),
         ms(later.iter().copied().max()),
         ms(Some(scan)),
+        ms(Some(batch)),
     ));
-    let allowed = (BUDGET as u64 >> 20) * 2 + ABOVE;
+    judge(peak)
+}
+
+/// Inserts more documents of the crowd in batches, and merges them.
+fn insert(index: &Index<u64>, task: &Task, centre: u64) -> Verdict {
+    let later = task.documents..task.documents + task.documents / LATER;
+    for first in later.clone().step_by(TOGETHER) {
+        let documents: Vec<_> = (first..later.end.min(first + TOGETHER as u64))
+            .map(|number| (number.to_be_bytes(), task.crowd.fingerprint(centre, number)))
+            .collect();
+        index.insert_batch(&documents, Durability::Buffered)?;
+        send("inserted");
+    }
+    while index.merge_step()? {
+        send("merged");
+    }
+    let (stored, wanted) = (index.len()?, later.end);
+    if stored != wanted {
+        return Err(Finding::lost(format!("{stored} of {wanted} documents are stored")));
+    }
+    Ok(())
+}
+
+fn judge(peak: u64) -> Verdict {
+    let allowed = (BUDGET as u64 >> 20) + ABOVE;
     if peak > allowed {
         return Err(Finding::wrong(format!("took {peak} MiB, {allowed} are allowed")));
     }
     Ok(())
+}
+
+fn found(matches: &[Match<u64>]) -> Vec<(u32, Vec<u8>)> {
+    matches.iter().map(|one| (one.distance, one.key.clone())).collect()
 }
 
 /// Returns the first matches by a linear scan, nearest first.

@@ -17,7 +17,7 @@
 //! | damage | changes bytes; cuts, exchanges and removes files |
 //! | concurrency | readers, writers, offers, merges and removals at the same time |
 //! | soak | a long mixed load; samples memory, files, disk and latencies |
-//! | hostile | builds and searches documents crafted into one prefix, corner, ball or group |
+//! | hostile | builds, searches and extends documents crafted into one prefix, corner, ball or group |
 //!
 //! The oracle is a sorted map of the acknowledged documents and a linear scan over it.
 
