@@ -34,7 +34,7 @@ const DELETED_TOGETHER: usize = 1 << 10;
 const MOST_RECORDED: usize = 1 << 22;
 
 /// Recorded changes from which a step looks at them: many in order cost less than a few at a time.
-const LEARNT_TOGETHER: usize = 1 << 16;
+const LEARNT_TOGETHER: usize = if cfg!(test) { 3 } else { 1 << 16 };
 
 /// Fewest delta entries for which a pass begins if memory is short.
 pub(in crate::index) const LEAST_WORTH: u64 = 1 << 14;
