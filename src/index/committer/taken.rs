@@ -1,7 +1,7 @@
 //! What a pass takes in: delta entries in one buffer, ordered by one table after the other.
 
 use crate::fingerprint::Fingerprint;
-use crate::index::read::deltas::Deltas;
+use crate::index::read::deltas::{Deltas, reorder};
 use crate::plan::{Permutation, Table};
 use crate::store::keys::Delta;
 
@@ -42,11 +42,9 @@ impl<F: Fingerprint> Taken<F> {
     /// Orders the entries as a table does.
     pub(super) fn turn_to(&mut self, table: &Table) {
         let (before, next) = (self.order.take(), table.permutation());
-        for (entry, _) in &mut self.entries {
-            let fingerprint = before.as_ref().map_or(*entry, |order| order.invert(*entry));
-            *entry = next.apply(fingerprint);
-        }
-        self.entries.sort_unstable_by_key(|(entry, _)| *entry);
+        reorder(&mut self.entries, |entry| {
+            next.apply(before.as_ref().map_or(entry, |order| order.invert(entry)))
+        });
         self.order = Some(next.clone());
     }
 

@@ -38,8 +38,10 @@ impl<F: Fingerprint> Deltas<F> {
 
     /// Reads all delta entries of a snapshot, as the first table orders them.
     pub(crate) fn of_first(snapshot: &Snapshot, tables: &[Table]) -> Result<Vec<(F, Delta)>> {
-        let deltas = Self::of(snapshot, tables)?;
-        Ok(tables.first().map(|first| deltas.permuted(first.permutation())).unwrap_or_default())
+        let Some(first) = tables.first() else { return Ok(Vec::new()) };
+        let mut entries = Self::of(snapshot, tables)?.entries;
+        reorder(&mut entries, |fingerprint| first.permutation().apply(fingerprint));
+        Ok(entries)
     }
 
     /// Reads delta entries up to a number. Returns whether these are all.
@@ -119,38 +121,44 @@ impl<F: Fingerprint> Deltas<F> {
         tables: &[Table],
         mut visit: impl FnMut(&mut Vec<F>) -> Result<()>,
     ) -> Result<()> {
+        let mut hand_on = |piece: &mut Vec<F>, least| {
+            if piece.len() >= least {
+                visit(piece)?;
+                piece.clear();
+            }
+            Ok(())
+        };
         let mut piece = Vec::new();
         each_run(snapshot, tables, |_, members| {
             piece.extend_from_slice(members);
-            if piece.len() >= PIECE {
-                visit(&mut piece)?;
-                piece.clear();
-            }
-            Ok(true)
+            hand_on(&mut piece, PIECE).map(|()| true)
         })?;
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
             let mut cursor = first(snapshot, number, Kind::Delta)?;
             while let Some((permuted, delta)) = next(&mut cursor, number)? {
                 if delta == Delta::Added {
                     piece.push(table.permutation().invert(permuted));
-                }
-                if piece.len() >= PIECE {
-                    visit(&mut piece)?;
-                    piece.clear();
+                    hand_on(&mut piece, PIECE)?;
                 }
             }
         }
-        if piece.is_empty() { Ok(()) } else { visit(&mut piece) }
+        hand_on(&mut piece, 1)
     }
 
     /// Returns the entries as a table orders them.
     pub(crate) fn permuted(&self, permutation: &Permutation) -> Vec<(F, Delta)> {
-        let entries = self.entries.iter();
-        let permuted = entries.map(|(entry, delta)| (permutation.apply(*entry), *delta));
-        let mut permuted: Vec<_> = permuted.collect();
-        permuted.sort_unstable_by_key(|(entry, _)| *entry);
+        let mut permuted = self.entries.clone();
+        reorder(&mut permuted, |fingerprint| permutation.apply(fingerprint));
         permuted
     }
+}
+
+/// Maps every entry by `to`, and sorts them.
+pub(in crate::index) fn reorder<F: Fingerprint>(entries: &mut [(F, Delta)], to: impl Fn(F) -> F) {
+    for (entry, _) in &mut *entries {
+        *entry = to(*entry);
+    }
+    entries.sort_unstable_by_key(|(entry, _)| *entry);
 }
 
 /// Appends delta entries that are stored alone, up to a number in all. Returns whether these are all.
