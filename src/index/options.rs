@@ -159,9 +159,9 @@ impl IndexOptions {
     /// for each of 64 bits, and 24 with tables. Writers merge before it is full. A handle that only
     /// reads, with less memory than a writer had, may have to read all of them at each search.
     ///
-    /// A process that searches, inserts and merges takes at most 160 MiB more, tested with up to 100
-    /// million documents, random and crafted. About 40 MiB of these are the program itself. Resident
-    /// fingerprints, joins and long answers are extra.
+    /// A process that searches and inserts takes at most 160 MiB more, of which some 40 MiB are the
+    /// program itself, and a quarter of this setting while it merges. Tested with up to 100 million
+    /// documents, random and crafted. Resident fingerprints, joins and long answers are extra.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
