@@ -160,7 +160,7 @@ impl IndexOptions {
     /// reads, with less memory than a writer had, may have to read all of them at each search.
     ///
     /// A process that searches and inserts takes at most 160 MiB more, of which some 40 MiB are the
-    /// program itself, and a quarter of this setting while it merges. Tested with up to 100 million
+    /// program itself, and about a quarter of this while it merges. Tested with up to 100 million
     /// documents, random and crafted. Resident fingerprints, joins and long answers are extra.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;

@@ -181,30 +181,24 @@ fn search(path: &Path, task: &Task) -> Verdict {
     let index = Index::<u64>::open_with(path, &IndexOptions::new().memory(BUDGET))?;
     let rng = &mut Rng::with_seed(task.seed);
     let (mut times, mut scan) = (Vec::with_capacity(SEARCHES), Duration::ZERO);
-    let (mut queries, mut expected) = (Vec::new(), Vec::new());
+    let mut all = Vec::with_capacity(SEARCHES);
     for (at, distance) in (0..SEARCHES).zip([0, 3, 6].into_iter().cycle()) {
         let query = task.crowd.fingerprint(centre, rng.u64(0..task.documents));
         let query = if at % 2 == 0 { query } else { query ^ 1 << rng.u32(0..64) };
-        let asked = Query::new(query).distance(distance).limit(WANTED).path(SearchPath::Auto);
-        let explained = index.explain(asked.clone())?;
+        let explained = index.explain(asked((query, distance)))?;
         times.push(explained.actual);
         scan = scan.max(explained.predicted_scan);
-        let wanted = nearest(task, centre, query, distance);
-        if found(&explained.matches) != wanted {
+        if found(&explained.matches) != nearest(task, task.documents, (query, distance)) {
             return Err(Finding::wrong(format!("a search of {query:016x} at {distance}")));
         }
-        queries.push(asked);
-        expected.push(wanted);
+        all.push((query, distance));
         send("searched");
     }
-    let begun = Instant::now();
-    let answers = index.search_batch(&queries)?;
-    let batch = begun.elapsed();
-    if answers.iter().map(|matches| found(matches)).ne(expected) {
-        return Err(Finding::wrong(format!("a batch of {SEARCHES} searches")));
-    }
+    let batch = search_together(&index, task, task.documents, &all)?;
     let searched = peak_mib()?;
-    insert(&index, task, centre)?;
+    let documents = task.documents + task.documents / LATER;
+    insert(&index, task, task.documents..documents)?;
+    search_together(&index, task, documents, &all)?;
     let peak = peak_mib()?;
     let ms = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e3;
     // The first search at each distance reads cold files and learns where the crowd is.
@@ -222,9 +216,27 @@ fn search(path: &Path, task: &Task) -> Verdict {
     judge(peak)
 }
 
+/// Searches for all fingerprints as one batch. Returns its time.
+fn search_together(
+    index: &Index<u64>,
+    task: &Task,
+    documents: u64,
+    all: &[(u64, u32)],
+) -> Verdict<Duration> {
+    let queries: Vec<_> = all.iter().copied().map(asked).collect();
+    let begun = Instant::now();
+    let answers = index.search_batch(&queries)?;
+    let took = begun.elapsed();
+    let wanted = all.iter().map(|near| nearest(task, documents, *near));
+    if answers.iter().map(|matches| found(matches)).ne(wanted) {
+        return Err(Finding::wrong(format!("a batch of searches among {documents} documents")));
+    }
+    Ok(took)
+}
+
 /// Inserts more documents of the crowd in batches, and merges them.
-fn insert(index: &Index<u64>, task: &Task, centre: u64) -> Verdict {
-    let later = task.documents..task.documents + task.documents / LATER;
+fn insert(index: &Index<u64>, task: &Task, later: std::ops::Range<u64>) -> Verdict {
+    let centre = mixed(task.seed);
     for first in later.clone().step_by(TOGETHER) {
         let documents: Vec<_> = (first..later.end.min(first + TOGETHER as u64))
             .map(|number| (number.to_be_bytes(), task.crowd.fingerprint(centre, number)))
@@ -250,14 +262,19 @@ fn judge(peak: u64) -> Verdict {
     Ok(())
 }
 
+fn asked((query, distance): (u64, u32)) -> Query<u64> {
+    Query::new(query).distance(distance).limit(WANTED).path(SearchPath::Auto)
+}
+
 fn found(matches: &[Match<u64>]) -> Vec<(u32, Vec<u8>)> {
     matches.iter().map(|one| (one.distance, one.key.clone())).collect()
 }
 
-/// Returns the first matches by a linear scan, nearest first.
-fn nearest(task: &Task, centre: u64, query: u64, distance: u32) -> Vec<(u32, Vec<u8>)> {
+/// Returns the first matches among the first documents by a linear scan, nearest first.
+fn nearest(task: &Task, documents: u64, (query, distance): (u64, u32)) -> Vec<(u32, Vec<u8>)> {
+    let centre = mixed(task.seed);
     let mut best = BinaryHeap::with_capacity(WANTED + 1);
-    for number in 0..task.documents {
+    for number in 0..documents {
         let apart = (task.crowd.fingerprint(centre, number) ^ query).count_ones();
         if apart > distance || best.len() == WANTED && best.peek() < Some(&(apart, number)) {
             continue;
