@@ -19,10 +19,11 @@ use rocksdb::{CompactOptions, ErrorKind};
 use bytes::codec::{HeaderRecord, Lane, State};
 pub(crate) use bytes::{codec, delta_run, keys, pack, run};
 pub(crate) use data::batch::Batch;
-pub(crate) use data::cursor::{Cursor, Snapshot, View, counting_reads};
+pub(crate) use data::cursor::{Cursor, Snapshot, counting_reads};
 pub(crate) use data::generation::Family;
 use data::overlay::Packs;
 pub(crate) use data::resources;
+pub(crate) use data::view::{Postings, Runs, View};
 use disk::database_id::DatabaseId;
 use disk::directory::Lock;
 pub(crate) use disk::directory::{

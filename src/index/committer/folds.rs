@@ -339,6 +339,10 @@ impl<F: Fingerprint> Step<'_, F> {
     fn delete(mut self) -> Result<Stepped> {
         let committer = self.committer;
         let pass = self.pass();
+        if pass.deleted_runs == 0 && pass.done == 0 {
+            // Searches must find in runs what they may no longer find in memory or in the log.
+            committer.withdraw_runs();
+        }
         if pass.deleted_runs < pass.taken.runs().len() {
             return delete_runs(committer, pass);
         }

@@ -39,7 +39,7 @@ use crate::exclusion::{self, Lock};
 use crate::fingerprint::Fingerprint;
 use crate::index::read::deltas::Deltas;
 use crate::index::read::reader::Reader;
-use crate::store::Store;
+use crate::store::{Runs, Store};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{self, RwLock, RwLockWriteGuard};
 
@@ -62,6 +62,8 @@ pub(super) struct Committer<F: Fingerprint> {
 struct Published<F: Fingerprint> {
     /// All added fingerprints that may not be in runs.
     unmerged: Unmerged<F>,
+    /// The runs for the next reader. `None` if it must see what was merged.
+    runs: Option<Arc<Runs>>,
     /// The reader of the current state. `None` after a write.
     reader: Option<Reader<F>>,
     /// The store's turn before that reader was made.
@@ -120,7 +122,13 @@ impl<F: Fingerprint> Committer<F> {
             journal: Journal::default(),
             folds: Folds::new(delta_entries, next_run),
             merging: AtomicBool::new(false),
-            published: RwLock::new(Published { unmerged, reader: None, turn: 0, resident: None }),
+            published: RwLock::new(Published {
+                unmerged,
+                runs: None,
+                reader: None,
+                turn: 0,
+                resident: None,
+            }),
         })
     }
 
@@ -141,9 +149,15 @@ impl<F: Fingerprint> Committer<F> {
         sync::pause();
         let snapshot = self.store.snapshot();
         let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
-        let reader = Reader::new(core, snapshot, published.unmerged.clone(), resident)?;
+        let old = published.runs.take_if(|runs| runs.are_old());
+        let (unmerged, runs) = (published.unmerged.clone(), published.runs.clone());
+        let reader = Reader::new(core, snapshot, unmerged, resident, runs)?;
+        published.runs = Some(Arc::clone(reader.runs()));
         published.reader = Some(reader.clone());
         published.turn = turn;
+        // Close cursors without the lock, so that no other thread waits for it.
+        drop(published);
+        drop(old);
         Ok(reader)
     }
 
@@ -203,9 +217,21 @@ impl<F: Fingerprint> Committer<F> {
     }
 
     /// Withdraws the published reader, so that the next search makes a new one.
+    ///
+    /// That one may read the same runs: what was added since is in memory, and searches drop what
+    /// was removed.
     pub(super) fn withdraw(&self) {
         let withdrawn = self.published().reader.take();
         // Close the cursors without the lock, so that no other thread waits for it.
+        drop(withdrawn);
+    }
+
+    /// Withdraws the published reader and its runs, which keep files and what was merged since.
+    pub(super) fn withdraw_runs(&self) {
+        let withdrawn = {
+            let mut published = self.published();
+            (published.reader.take(), published.runs.take())
+        };
         drop(withdrawn);
     }
 

@@ -149,7 +149,7 @@ impl<F: Fingerprint> Index<F> {
             shared.store.compact(family, None, None)?;
             fail_point!("compact.family");
         }
-        shared.committer.withdraw();
+        shared.committer.withdraw_runs();
         Ok(CompactReport { bytes_before, bytes_after: shared.all_bytes()? })
     }
 }
@@ -214,7 +214,7 @@ impl<F: Fingerprint> Shared<F> {
         self.store.compact(Family::Table(0), Some(&from), Some(&to))?;
         fail_point!("fold.compacted");
         // The cursors of the old reader keep the old files.
-        self.committer.withdraw();
+        self.committer.withdraw_runs();
         Ok(())
     }
 }

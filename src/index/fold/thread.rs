@@ -20,7 +20,7 @@ const FOLD_AFTER: u64 = 1 << 16;
 ///
 /// A pass rewrites every run with new members, and a run has 128 members: the more entries are
 /// merged together, the fewer bytes are written for each.
-const FOLD_SHARE: u64 = 16;
+const FOLD_SHARE: u64 = 8;
 
 /// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
 ///

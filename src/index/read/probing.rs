@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::exclusion;
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
-use crate::plan::{Schedule, probe_masks};
+use crate::plan::{Plan, Schedule, probe_masks};
 use crate::store::{View, run};
 
 /// Searches expected to take less, in nanoseconds, stay on one thread.
@@ -39,8 +39,17 @@ pub(super) fn threads(nanos: f64) -> f64 {
     if exclusion::alone() || nanos < LARGE { 1.0 } else { rayon::current_num_threads() as f64 }
 }
 
+/// Returns how many bytes of a file a range of each table takes, 0 if few.
+pub(super) fn range_bytes<F: Fingerprint>(
+    plan: &Plan,
+    documents: u64,
+) -> impl Iterator<Item = usize> {
+    let tables = plan.tables().iter();
+    tables.map(move |table| bytes_of_range(F::BITS, table.prefix_bits(), documents))
+}
+
 /// Returns how many bytes of a file a range takes if fingerprints are even, 0 if few.
-fn range_bytes(bits: u32, prefix_bits: u32, documents: u64) -> usize {
+fn bytes_of_range(bits: u32, prefix_bits: u32, documents: u64) -> usize {
     // Members take the bits in which neighbours differ, and some more.
     let bits = bits + 6 - documents.max(1).ilog2().min(bits);
     let members = documents.checked_shr(prefix_bits).unwrap_or(0);
@@ -124,12 +133,6 @@ impl<F: Fingerprint> Reader<F> {
             SearchPath::Resident | SearchPath::Tables | SearchPath::Scan => query.path,
         };
         Ok(Choice { path, schedule, tables_nanos, scan_nanos })
-    }
-
-    /// Returns how many bytes of a file a range of each table takes, 0 if few.
-    pub(super) fn range_bytes(&self) -> impl Iterator<Item = usize> {
-        let tables = self.plan().tables().iter();
-        tables.map(|table| range_bytes(F::BITS, table.prefix_bits(), self.len()))
     }
 
     /// Probes the tables as scheduled. The result is sorted by distance, without duplicates.
@@ -266,12 +269,13 @@ mod tests {
 
     #[test]
     fn only_long_ranges_are_read_at_once() {
-        let four = [0, 1, 10_000_000, 100_000_000].map(|documents| range_bytes(64, 16, documents));
+        let four =
+            [0, 1, 10_000_000, 100_000_000].map(|documents| bytes_of_range(64, 16, documents));
         assert_eq!(four, [0; 4]);
         // A stored range of a billion takes 75,000 bytes.
-        assert_eq!(range_bytes(64, 16, 1_000_000_000), 78_197);
-        assert_eq!(range_bytes(64, 1, u64::MAX), 256 << 10);
-        assert_eq!(range_bytes(32, 4, 100_000), 17_187);
-        assert_eq!(range_bytes(32, 0, 1), 0);
+        assert_eq!(bytes_of_range(64, 16, 1_000_000_000), 78_197);
+        assert_eq!(bytes_of_range(64, 1, u64::MAX), 256 << 10);
+        assert_eq!(bytes_of_range(32, 4, 100_000), 17_187);
+        assert_eq!(bytes_of_range(32, 0, 1), 0);
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::check_features::{Checker, features_of};
 use super::deltas::Deltas;
 use super::documents::Documents;
+use super::probing::range_bytes;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
 use super::search::Found;
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::index::resident::{self, Resident};
 use crate::plan::{Costs, Plan};
 use crate::resident::NearFingerprint;
 use crate::store::codec::{self, Document, State};
-use crate::store::{Family, Snapshot, View, counting_reads, keys};
+use crate::store::{Family, Postings, Runs, Snapshot, View, counting_reads, keys};
 
 /// A consistent snapshot of an index.
 ///
@@ -44,7 +45,10 @@ struct Inner<F> {
     unmerged: Unmerged<F>,
     /// Holds everything that the snapshot holds, and possibly more.
     resident: Option<Arc<Resident<F>>>,
-    views: Mutex<Vec<View>>,
+    /// As of the snapshot, or older: what has left memory since is in them.
+    runs: Arc<Runs>,
+    /// Spare cursors.
+    postings: Mutex<Vec<Postings>>,
 }
 
 impl<F> Clone for Reader<F> {
@@ -63,16 +67,27 @@ impl<F> std::fmt::Debug for Reader<F> {
 }
 
 impl<F: Fingerprint> Reader<F> {
+    /// `runs` may be older than the snapshot if `unmerged` holds what was merged since.
     pub(in crate::index) fn new(
         core: Arc<Core>,
         snapshot: Arc<Snapshot>,
         unmerged: Unmerged<F>,
         resident: Option<Arc<Resident<F>>>,
+        runs: Option<Arc<Runs>>,
     ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
-        let views = Mutex::default();
-        let inner = Inner { core, snapshot, documents, unmerged, resident, views };
+        let runs = runs.unwrap_or_else(|| {
+            let at_once = range_bytes::<F>(&core.plan, documents);
+            Arc::new(Runs::new(Arc::clone(&snapshot), at_once))
+        });
+        let postings = Mutex::default();
+        let inner = Inner { core, snapshot, documents, unmerged, resident, runs, postings };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns the runs, which later readers may share.
+    pub(in crate::index) fn runs(&self) -> &Arc<Runs> {
+        &self.inner.runs
     }
 
     /// Returns what memory holds of the unmerged fingerprints. Reads them first, if it has to.
@@ -358,12 +373,13 @@ impl<F: Fingerprint> Reader<F> {
 
     /// Passes pooled cursors to `body`, or new ones if all are in use.
     pub(crate) fn with_view<R>(&self, body: impl FnOnce(&mut View) -> Result<R>) -> Result<R> {
-        let spare = || self.inner.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inner { snapshot, runs, postings, .. } = &*self.inner;
+        let spare = || postings.lock().unwrap_or_else(PoisonError::into_inner);
         let pooled = spare().pop();
-        let open = || View::new(Arc::clone(&self.inner.snapshot)).expecting(self.range_bytes());
-        let mut view = pooled.unwrap_or_else(open);
+        let pooled = pooled.unwrap_or_else(|| Postings::new(Arc::clone(snapshot)));
+        let mut view = View::new(runs, pooled);
         let result = body(&mut view);
-        spare().push(view);
+        spare().push(view.close(runs));
         result
     }
 }
@@ -393,7 +409,7 @@ fn expand<F: Fingerprint>(
         for (distance, fingerprint) in group {
             let mut taken = 0;
             let mut failed = None;
-            each_document(view, *fingerprint, |key| match check(key, *distance) {
+            each_document(view.postings(), *fingerprint, |key| match check(key, *distance) {
                 Ok(None) => true,
                 Ok(Some(similarity)) => {
                     matches.push(Match {
@@ -423,11 +439,11 @@ fn expand<F: Fingerprint>(
 
 /// Calls `visit` with each document key of a fingerprint, ascending, until it returns false.
 pub(crate) fn each_document<F: Fingerprint>(
-    view: &mut View,
+    postings: &mut Postings,
     fingerprint: F,
     mut visit: impl FnMut(&[u8]) -> bool,
 ) -> Result<()> {
-    view.postings(|cursor| {
+    postings.with(|cursor| {
         cursor.seek(fingerprint.to_bytes().as_ref());
         while let Some((key, _)) = cursor.entry()? {
             let (owner, document) = keys::split_posting::<F>(key)?;

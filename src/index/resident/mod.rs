@@ -235,7 +235,7 @@ pub(super) fn only_stored<F: Fingerprint>(
     for (distance, fingerprint) in held.found {
         let mut stored = held.dirty.binary_search(&fingerprint).is_err();
         if !stored {
-            each_document(view, fingerprint, |_| {
+            each_document(view.postings(), fingerprint, |_| {
                 stored = true;
                 false
             })?;

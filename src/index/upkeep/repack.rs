@@ -37,7 +37,7 @@ impl<F: Fingerprint> Shared<F> {
         }
         drop(reader);
         // Its snapshot would keep what has left the packs.
-        self.committer.withdraw();
+        self.committer.withdraw_runs();
         Ok(())
     }
 

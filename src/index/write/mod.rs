@@ -18,7 +18,7 @@ use crate::index::read::reader::each_document;
 use crate::index::{Durability, Index, Shared};
 use crate::store::codec::{self, Document};
 use crate::store::keys;
-use crate::store::{Batch, Family, View};
+use crate::store::{Batch, Family, Postings};
 
 /// Result of a batch of inserts.
 ///
@@ -314,13 +314,13 @@ impl<F: Fingerprint> Shared<F> {
         if dropped.is_empty() {
             return Ok(orphans);
         }
-        let mut view = View::new(self.store.snapshot());
+        let mut postings = Postings::new(self.store.snapshot());
         for (fingerprint, documents) in dropped {
             if added.binary_search(fingerprint).is_ok() {
                 continue;
             }
             let mut kept = false;
-            each_document(&mut view, *fingerprint, |document| {
+            each_document(&mut postings, *fingerprint, |document| {
                 kept = !documents.contains(document);
                 !kept
             })?;

@@ -1,7 +1,6 @@
-//! Cursors: positions in families, frozen at one snapshot and kept for many searches.
+//! Cursors: positions in families, frozen at one snapshot.
 //!
-//! Creating an iterator costs more than a seek with it, so a view keeps one per family. The
-//! `self_cell` types hold an iterator with its snapshot, and a snapshot with its store.
+//! The `self_cell` type holds a snapshot with its store.
 
 use std::sync::Arc;
 
@@ -202,82 +201,6 @@ pub(in crate::store) fn sweeping() -> ReadOptions {
     let mut options = passing();
     options.set_readahead_size(2 << 20);
     options
-}
-
-#[derive(Default)]
-struct Cursors<'a> {
-    tables: Vec<Option<Cursor<'a>>>,
-    postings: Option<Cursor<'a>>,
-}
-
-self_cell!(
-    struct Opened {
-        owner: Arc<Snapshot>,
-        #[covariant]
-        dependent: Cursors,
-    }
-);
-
-/// Cursors of one snapshot, each opened at first use.
-pub(crate) struct View {
-    opened: Opened,
-    /// Bytes that the cursor of a table reads at once from a file.
-    at_once: Vec<usize>,
-}
-
-impl View {
-    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
-        let opened = Opened::new(snapshot, |snapshot| Cursors {
-            tables: (0..snapshot.store().tables()).map(|_| None).collect(),
-            postings: None,
-        });
-        Self { opened, at_once: Vec::new() }
-    }
-
-    /// Sets the expected bytes of a range of each table, which are then read at once from a file.
-    pub(crate) fn expecting(self, bytes: impl Iterator<Item = usize>) -> Self {
-        Self { at_once: bytes.collect(), ..self }
-    }
-
-    /// Passes the cursor of a table to `body`.
-    pub(crate) fn table<R>(
-        &mut self,
-        table: usize,
-        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let at_once = self.at_once.get(table).copied().unwrap_or_default();
-        self.opened.with_dependent_mut(|snapshot, cursors| {
-            let Some(slot) = cursors.tables.get_mut(table) else {
-                return Err(crate::Error::corrupt(
-                    Family::Table(table).to_string(),
-                    "no such table in the plan",
-                ));
-            };
-            body(open(slot, snapshot, Family::Table(table), at_once)?)
-        })
-    }
-
-    /// Passes the cursor of the postings to `body`.
-    pub(crate) fn postings<R>(
-        &mut self,
-        body: impl FnOnce(&mut Cursor<'_>) -> Result<R>,
-    ) -> Result<R> {
-        self.opened.with_dependent_mut(|snapshot, cursors| {
-            body(open(&mut cursors.postings, snapshot, Family::Postings, 0)?)
-        })
-    }
-}
-
-fn open<'s, 'a>(
-    slot: &'s mut Option<Cursor<'a>>,
-    snapshot: &'a Arc<Snapshot>,
-    family: Family,
-    at_once: usize,
-) -> Result<&'s mut Cursor<'a>> {
-    if slot.is_none() {
-        *slot = Some(snapshot.probe(family, at_once)?);
-    }
-    Ok(slot.as_mut().expect("the cursor was just opened"))
 }
 
 /// Returns the result of `body` and how many blocks it read from files on this thread.

@@ -7,3 +7,4 @@ pub(super) mod moment;
 pub(super) mod overlay;
 pub(super) mod repack;
 pub(crate) mod resources;
+pub(super) mod view;

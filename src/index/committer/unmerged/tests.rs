@@ -47,11 +47,15 @@ impl Pair {
         self.model.retain(|key, _| gone.binary_search(key).is_err());
     }
 
-    /// Compares answers with the map, and returns whether memory had all that is unmerged.
     fn judge(&mut self) -> bool {
+        self.judge_by(20)
+    }
+
+    /// Compares answers with the map, and returns whether memory had all that is unmerged.
+    fn judge_by(&mut self, queries: u32) -> bool {
         let reader = self.index.reader().unwrap();
         let mut in_memory = true;
-        for at in 0..20 {
+        for at in 0..queries {
             let stored = self.rng.choice(self.model.values()).copied().unwrap_or(0);
             let asked = stored ^ 1 << self.rng.u32(..64);
             for distance in [0, 2] {
@@ -124,6 +128,25 @@ fn what_exceeds_the_budget_is_read_from_the_store_by_every_search() {
         near.sort_unstable();
         assert_eq!(near, wanted);
     }
+}
+
+#[test]
+fn a_writer_that_lacks_memory_finds_everything_at_every_step_of_a_pass() {
+    let mut pair = Pair::with(23, 64 << 20);
+    pair.insert(300_000);
+    pair.remove(7);
+    drop(pair.index);
+    let options = IndexOptions::new().memory(16 << 20);
+    pair.index = Index::open_with(pair.directory.path(), &options).unwrap();
+    let mut steps = 0;
+    // A write lets the next search read a new snapshot.
+    while !pair.judge_by(1) {
+        pair.insert(1);
+        pair.index.merge_step().unwrap();
+        steps += 1;
+    }
+    assert!(steps > 50, "{steps}");
+    assert!(pair.judge());
 }
 
 #[test]

@@ -12,7 +12,10 @@ use super::phases::ByFold;
 use crate::report::{Finding, Verdict};
 
 /// Memory for cache and buffers in bytes.
-pub(super) const MEMORY: usize = 256 << 20;
+///
+/// With less, the cache does not hold an index of ten million documents, and most of what a search
+/// waits for beside writes are blocks that it read before.
+pub(super) const MEMORY: usize = 1 << 30;
 
 /// Documents of one writing call.
 const BATCH: u64 = 50;

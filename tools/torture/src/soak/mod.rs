@@ -67,15 +67,25 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     });
     let [quiet, ..] = load.by_fold();
     load.go_on();
-    let (began, folded) = (Instant::now(), load.folding_time());
+    let begun = Instant::now();
+    let warm = settings.time / 10;
+    let mut folded = Duration::ZERO;
     let samples = std::thread::scope(|scope| {
         scope.spawn(|| load.work(|rng| load.write(&index, rng)));
         scope.spawn(|| load.work(|rng| load.search(&index, rng)));
-        watch(path, &load, settings.time)
+        let samples = watch(path, &load, begun, warm).and_then(|mut samples| {
+            // Until then there is nothing to compact, which later holds up everything.
+            load.by_fold();
+            folded = load.folding_time();
+            samples.extend(watch(path, &load, begun, settings.time)?);
+            Ok(samples)
+        });
+        load.stop();
+        samples
     })?;
     let [searches, writes, flushes] = load.by_fold();
     let within = load.folding_time().saturating_sub(folded).as_secs_f64();
-    let seconds = (began.elapsed().as_secs_f64() - within, within);
+    let seconds = (begun.elapsed().saturating_sub(warm).as_secs_f64() - within, within);
     let phases = Phases { quiet, searches, writes, flushes, seconds };
     account.note(phases.to_string());
     if let Some(finding) = load.finding() {
@@ -123,15 +133,13 @@ fn build(path: &Path, seed: u64, documents: u64) -> Verdict {
     Ok(())
 }
 
-/// Takes a sample every second until the time is over.
-fn watch(path: &Path, load: &Load, time: Duration) -> Verdict<Vec<Sample>> {
-    let begun = Instant::now();
+/// Takes a sample every second until the load has run for a time.
+fn watch(path: &Path, load: &Load, begun: Instant, until: Duration) -> Verdict<Vec<Sample>> {
     let mut samples = Vec::new();
-    while begun.elapsed() < time && load.goes_on() {
+    while begun.elapsed() < until && load.goes_on() {
         std::thread::sleep(Duration::from_secs(1));
         samples.push(Sample::take(path, begun.elapsed(), load)?);
     }
-    load.stop();
     Ok(samples)
 }
 

@@ -29,7 +29,8 @@ impl ByFold {
     }
 }
 
-/// The times of a run without writes, between merges, and during them.
+/// The times of a run without writes, and of one with them, but its beginning: between merges, and
+/// during them.
 #[derive(Debug)]
 pub(super) struct Phases {
     /// Searches without concurrent writes.
