@@ -19,6 +19,8 @@ use rocksdb::{CompactOptions, ErrorKind};
 use bytes::codec::{HeaderRecord, Lane, State};
 pub(crate) use bytes::{codec, delta_run, keys, pack, run};
 pub(crate) use data::batch::Batch;
+#[cfg(test)]
+pub(crate) use data::cursor::counting_deleted;
 pub(crate) use data::cursor::{Cursor, Snapshot, counting_reads};
 pub(crate) use data::generation::Family;
 use data::overlay::Packs;

@@ -1,6 +1,7 @@
 //! Tests of merges: writes between any two steps, and what a pass leaves behind.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::*;
 use crate::index::read::deltas::Deltas;
@@ -352,6 +353,28 @@ fn a_write_that_fails_within_a_pass_lets_no_removal_hide_a_later_one() {
         index.merge(&()).unwrap();
     }
     assert_eq!(stored(&index), (0, 0));
+}
+
+#[test]
+fn readers_share_runs_until_a_pass_begins_to_delete() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = index(directory.path());
+    let runs = || Arc::clone(index.reader().unwrap().runs());
+    let before = runs();
+    let write = || index.insert(&5_u64.to_be_bytes(), 5 << 40).unwrap();
+    for _ in 0..index.plan().tables().len() {
+        index.merge_step().unwrap();
+        write();
+        assert!(Arc::ptr_eq(&before, &runs()));
+    }
+    // Every table has what the pass takes in.
+    index.merge_step().unwrap();
+    let deleting = runs();
+    assert!(!Arc::ptr_eq(&before, &deleting));
+    write();
+    assert!(Arc::ptr_eq(&deleting, &runs()));
+    index.compact().unwrap();
+    assert!(!Arc::ptr_eq(&deleting, &runs()));
 }
 
 #[test]

@@ -67,6 +67,7 @@ mod tests {
     use std::path::Path;
 
     use crate::build::{BuildOptions, Builder};
+    use crate::store::counting_deleted;
     use crate::{Durability, Index, IndexOptions, Query};
 
     fn build(path: &Path, documents: impl Iterator<Item = (u64, u64)>) -> Index<u64> {
@@ -141,6 +142,23 @@ mod tests {
         assert!(empty.bytes_after * 50 < full.bytes_after, "{full:?} {empty:?}");
         assert_eq!(index.len().unwrap(), 0);
         assert_sound(&index);
+    }
+
+    #[test]
+    fn removals_are_dropped_without_a_walk_over_all_deleted_packs_for_each() {
+        for gone in [0..58_000, 2000..60_000] {
+            let directory = tempfile::tempdir().unwrap();
+            let index = build(directory.path(), (0..60_000).map(|key| (key, key << 20)));
+            assert_eq!(remove(&index, gone.clone()), 58_000);
+            index.shared.repack().unwrap();
+            index.shared.store.flush().unwrap();
+            let (dropped, deleted) = counting_deleted(|| index.shared.drop_removals());
+            dropped.unwrap();
+            // Some 450 packs of documents, and as many of postings.
+            assert!((400..4000).contains(&deleted), "{gone:?}: {deleted}");
+            assert_eq!(documents(&index).len(), 2000);
+            assert_sound(&index);
+        }
     }
 
     #[test]

@@ -214,6 +214,18 @@ pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
     (result, blocks)
 }
 
+/// Returns the result of `body` and how many deleted entries this thread stepped over.
+#[cfg(test)]
+pub(crate) fn counting_deleted<R>(body: impl FnOnce() -> R) -> (R, u64) {
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    let mut context = PerfContext::default();
+    context.reset();
+    let result = body();
+    let deleted = context.metric(PerfMetric::InternalDeleteSkippedCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    (result, deleted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

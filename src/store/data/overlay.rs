@@ -137,10 +137,27 @@ pub(in crate::store) struct Base<'a> {
 
 impl Base<'_> {
     /// Moves to the first member at or after a key.
-    fn seek(&mut self, key: &[u8]) {
+    pub(super) fn seek(&mut self, key: &[u8]) {
         self.entries.seek(key);
         self.last = None;
         self.decode();
+        self.place_at(key);
+    }
+
+    /// Like [`Base::seek`], to a key that is not before the one sought last.
+    ///
+    /// Passes deleted packs once, which seeks to keys of theirs would all do.
+    fn seek_ahead(&mut self, key: &[u8]) {
+        let last = self.members.first().map(|member| self.layout.key(*member));
+        match self.at {
+            At::Member(_) if last.is_some_and(|last| last.as_ref() >= key) => self.place_at(key),
+            At::Member(_) | At::Damaged(_) => self.seek(key),
+            At::End => {}
+        }
+    }
+
+    /// Moves to the first member of the present pack at or after a key.
+    fn place_at(&mut self, key: &[u8]) {
         if let At::Member(_) = self.at {
             let above = |member: &Member| self.layout.key(*member).as_ref() >= key;
             let left = self.members.partition_point(above);
@@ -218,6 +235,16 @@ impl Base<'_> {
     /// Returns the value of a key.
     pub(super) fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.seek(key);
+        self.value_of(key)
+    }
+
+    /// Returns the value of a key that is not before the one sought last.
+    pub(super) fn get_ahead(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.seek_ahead(key);
+        self.value_of(key)
+    }
+
+    fn value_of(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         if let At::Damaged(_) = self.at {
             return Err(self.damage());
         }

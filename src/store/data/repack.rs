@@ -223,8 +223,9 @@ impl Store {
         let mut base = packs.base(cursor::passing());
         let mut keys = Vec::new();
         overlay.seek_to_first();
+        base.seek(&[]);
         while let Some((key, value)) = overlay.item() {
-            if value == REMOVED && base.get(key)?.is_none() {
+            if value == REMOVED && base.get_ahead(key)?.is_none() {
                 keys.push(key.to_vec());
             }
             if keys.len() == REMOVALS {
