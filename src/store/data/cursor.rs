@@ -205,25 +205,23 @@ pub(in crate::store) fn sweeping() -> ReadOptions {
 
 /// Returns the result of `body` and how many blocks it read from files on this thread.
 pub(crate) fn counting_reads<R>(body: impl FnOnce() -> R) -> (R, u64) {
-    set_perf_stats(PerfStatsLevel::EnableCount);
-    let mut context = PerfContext::default();
-    context.reset();
-    let result = body();
-    let blocks = context.metric(PerfMetric::BlockReadCount);
-    set_perf_stats(PerfStatsLevel::Disable);
-    (result, blocks)
+    counting(PerfMetric::BlockReadCount, body)
 }
 
 /// Returns the result of `body` and how many deleted entries this thread stepped over.
 #[cfg(test)]
 pub(crate) fn counting_deleted<R>(body: impl FnOnce() -> R) -> (R, u64) {
+    counting(PerfMetric::InternalDeleteSkippedCount, body)
+}
+
+fn counting<R>(metric: PerfMetric, body: impl FnOnce() -> R) -> (R, u64) {
     set_perf_stats(PerfStatsLevel::EnableCount);
     let mut context = PerfContext::default();
     context.reset();
     let result = body();
-    let deleted = context.metric(PerfMetric::InternalDeleteSkippedCount);
+    let count = context.metric(metric);
     set_perf_stats(PerfStatsLevel::Disable);
-    (result, deleted)
+    (result, count)
 }
 
 #[cfg(test)]
