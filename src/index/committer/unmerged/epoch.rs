@@ -34,7 +34,7 @@ pub(super) struct Held<F> {
     /// Larger ones first.
     pub(super) tables: Vec<Arc<ResidentTables<F>>>,
     /// The latest fingerprints, without tables.
-    pub(super) bare: Vec<F>,
+    bare: Vec<F>,
     /// Fingerprints that batches removed, which may have been added again. `None` if they are too
     /// many.
     removed: Option<HashSet<F>>,
@@ -144,9 +144,7 @@ impl<F: Fingerprint> Epoch<F> {
         let tables = {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
             let Some(held) = &*held else { return Ok(false) };
-            if held.bare.len() >= FEW {
-                self.limits.asked.store(true, Ordering::Relaxed);
-            }
+            self.ask(held);
             kernel::within(&held.bare, query, distance, &mut |at, apart| {
                 found.extend(held.bare.get(at).map(|near| (apart, *near)));
             });
@@ -156,6 +154,29 @@ impl<F: Fingerprint> Epoch<F> {
             tables.sweep(&[query], distance, |hit| found.push((hit.distance, hit.fingerprint)))?;
         }
         Ok(true)
+    }
+
+    /// Adds the tables and the fingerprints without them, for a batch of queries.
+    ///
+    /// Returns false if memory lacks some.
+    pub(super) fn gather(
+        &self,
+        tables: &mut Vec<Arc<ResidentTables<F>>>,
+        bare: &mut Vec<F>,
+    ) -> bool {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = &*held else { return false };
+        self.ask(held);
+        tables.extend(held.tables.iter().cloned());
+        bare.extend_from_slice(&held.bare);
+        true
+    }
+
+    /// Asks for tables if a search meets many fingerprints without them.
+    fn ask(&self, held: &Held<F>) {
+        if held.bare.len() >= FEW {
+            self.limits.asked.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Builds tables for fingerprints without them, and merges them up to `largest` together.

@@ -223,10 +223,9 @@ impl<F: Fingerprint> Unmerged<F> {
     ) -> Result<Option<Vec<OfQuery<F>>>> {
         let (mut tables, mut bare) = (Vec::new(), Vec::new());
         for epoch in &self.epochs {
-            let held = epoch.held.read().unwrap_or_else(PoisonError::into_inner);
-            let Some(held) = &*held else { return Ok(None) };
-            tables.extend(held.tables.iter().cloned());
-            bare.extend_from_slice(&held.bare);
+            if !epoch.gather(&mut tables, &mut bare) {
+                return Ok(None);
+            }
         }
         if bare.len() * queries.len() > QUADRATIC {
             tables = layered(tables, std::mem::take(&mut bare), 0, self.limits.costs)?;
