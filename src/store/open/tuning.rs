@@ -291,9 +291,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("index");
         let (options, build) = (IndexOptions::new(), BuildOptions::new());
-        // Four bits of each letter differ, and neighbours have no prefix in common.
-        let key = |row: u64| format!("{:032x}", u128::from(row + 1).wrapping_mul(u128::MAX / 7919));
-        let document = |row: u64| (key(row), row.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let spread = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // A letter holds four bits, which zstd finds, and neighbours share few letters.
+        let key = |row: u64| format!("{:016x}{:016x}", spread(row), spread(!row));
+        let document = |row: u64| (key(row), spread(row));
         let mut builder = Builder::<u64>::create(&path, &options, &build).unwrap();
         for row in 0..20_000 {
             let (key, fingerprint) = document(row);
