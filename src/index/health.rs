@@ -182,6 +182,11 @@ pub enum Event<'a> {
         /// Duration of the pass, including rests.
         took: Duration,
     },
+    /// The background merge finished packing documents that were inserted after a bulk build.
+    Packed {
+        /// Duration of the repacking, including rests.
+        took: Duration,
+    },
     /// The background merge failed. It tries again, except after damage.
     MergeFailed {
         /// The error.

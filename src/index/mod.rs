@@ -88,8 +88,8 @@ struct Shared<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
     committer: Committer<F>,
-    /// Held by the call that rewrites packs.
-    repacking: Mutex<()>,
+    /// Held by the call that rewrites packs: how many repackings have begun.
+    repacking: Mutex<u64>,
     /// Held by the call that saves resident fingerprints.
     saving: Mutex<()>,
 }
@@ -217,7 +217,7 @@ impl<F: Fingerprint> Index<F> {
         };
         let budget = options.memory.max(store::MIN_MEMORY) / store::BESIDE_SHARE;
         let committer = Committer::open(Arc::clone(&store), Arc::clone(&core), builder, budget)?;
-        let (repacking, saving) = Default::default();
+        let (repacking, saving) = (Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { store, core, committer, repacking, saving });
         let folder = if background { Some(Folder::spawn(&shared)?) } else { None };
         let index = Self { shared, folder };

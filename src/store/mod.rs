@@ -12,7 +12,7 @@ mod open;
 mod recovery;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rocksdb::{CompactOptions, ErrorKind};
 
@@ -23,7 +23,9 @@ pub(crate) use data::batch::Batch;
 pub(crate) use data::cursor::counting_deleted;
 pub(crate) use data::cursor::{Cursor, Snapshot, counting_reads};
 pub(crate) use data::generation::Family;
-use data::overlay::Packs;
+pub(crate) use data::obsolete::Obsolete;
+use data::overlay::{PackedEnd, Packs};
+pub(crate) use data::repack::Repacking;
 pub(crate) use data::resources;
 pub(crate) use data::view::{Postings, Runs, View};
 use disk::database_id::DatabaseId;
@@ -99,8 +101,7 @@ pub(crate) struct Store {
     header: HeaderRecord,
     generation: u32,
     tables: usize,
-    /// The key of the last pack of documents, empty if there is none; read at first use.
-    packed_up_to: OnceLock<Vec<u8>>,
+    packed_end: PackedEnd,
     /// Dropped after the database.
     role: Role,
 }
@@ -132,6 +133,15 @@ impl Role {
             #[cfg(feature = "rocksdb-interop")]
             Self::Guest => true,
             Self::Reader | Self::Follower(_) => false,
+        }
+    }
+
+    /// Returns whether other handles of a host may write too.
+    fn is_guest(&self) -> bool {
+        match self {
+            #[cfg(feature = "rocksdb-interop")]
+            Self::Guest => true,
+            Self::Primary { .. } | Self::Reader | Self::Follower(_) => false,
         }
     }
 
@@ -246,16 +256,8 @@ impl Store {
     fn packs(&self, family: Family) -> Result<Option<Packs<'_>>> {
         let Some(packed) = family.packs(&self.header) else { return Ok(None) };
         let packs = Packs::new(&self.db, self.handle(packed)?, packed, self.header.bits);
-        if packed == Family::PostingPacks {
-            return Ok(Some(packs));
-        }
-        if self.packed_up_to.get().is_none()
-            && let Ok(last) = packs.last()
-        {
-            let _ = self.packed_up_to.set(last);
-        }
-        // The end only saves reads. If it cannot be read, reads of keys there report the damage.
-        Ok(Some(self.packed_up_to.get().map_or(packs, |end| packs.up_to(end))))
+        let knows_end = packed == Family::DocPacks && !self.role.is_guest();
+        Ok(Some(if knows_end { packs.up_to(&self.packed_end) } else { packs }))
     }
 
     fn handle(&self, family: Family) -> Result<&rocksdb::ColumnFamily> {

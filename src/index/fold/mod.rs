@@ -117,8 +117,9 @@ impl<F: Fingerprint> Index<F> {
 
     /// Merges delta entries and rewrites all files, which frees the space of removed documents.
     ///
-    /// Takes time and disk space in proportion to the index. Searches and writes continue; what they
-    /// remove meanwhile may keep its space until the next call.
+    /// In an index of a bulk build with packs, also packs documents that were inserted since. Takes
+    /// time and disk space in proportion to the index. Searches and writes continue; what they remove
+    /// meanwhile may keep its space until the next call.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -139,10 +140,6 @@ impl<F: Fingerprint> Index<F> {
         let bytes_before = shared.all_bytes()?;
         shared.fold_all(&())?;
         shared.repack()?;
-        // Removals are needed until the packs without the removed documents are in files.
-        shared.store.flush()?;
-        fail_point!("compact.repacked");
-        shared.drop_removals()?;
         shared.store.flush()?;
         fail_point!("compact.flushed");
         for family in shared.store.families() {

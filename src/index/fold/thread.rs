@@ -9,6 +9,7 @@ use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
 use crate::index::committer::{Builder, LEAST_WORTH};
 use crate::index::health::Event;
+use crate::index::upkeep::repack::Packing;
 
 /// Interval at which the thread looks for work.
 const IDLE: Duration = Duration::from_millis(200);
@@ -21,6 +22,12 @@ const FOLD_AFTER: u64 = 1 << 16;
 /// A pass rewrites every run with new members, and a run has 128 members: the more entries are
 /// merged together, the fewer bytes are written for each.
 const FOLD_SHARE: u64 = 8;
+
+/// Least share of entries over packs, among documents, for a repacking, as one in this many.
+///
+/// It rewrites nearly all packs: the more entries it takes in, the fewer bytes are written for each.
+/// The fewer it leaves, the less space and time they cost beside the packs.
+const PACK_SHARE: u64 = 2;
 
 /// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
 ///
@@ -121,21 +128,30 @@ impl Desk {
     }
 }
 
-/// The current pass of the thread.
+/// What the thread is doing.
+#[derive(Default)]
 struct Work {
+    pass: Option<Pass>,
+    packing: Option<(Packing, Instant)>,
+    /// Entries over packs that the last repacking left, because packs cannot hold them.
+    unpacked: u64,
+}
+
+/// The current pass.
+struct Pass {
     began: Instant,
     merged: u64,
 }
 
 /// Merges whenever there is enough to merge, until the thread must stop or the index is closed.
 fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
-    let mut pass = None;
+    let mut work = Work::default();
     let mut failures = 0_u32;
     loop {
         let Some(shared) = shared.upgrade() else { return };
         shared.committer.build_unmerged(Builder::Background);
         let begun = Instant::now();
-        let outcome = shared.fold_a_little(&mut pass);
+        let outcome = shared.work_a_little(&mut work);
         if let Err(error) = &outcome {
             shared.core.events.emit(&Event::MergeFailed { error });
         }
@@ -143,9 +159,10 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
         let (merging, time) = match outcome {
             Ok(rest) => {
                 failures = 0;
-                match pass {
-                    Some(_) => (Merging::Working, begun.elapsed() * rest),
-                    None => (Merging::Idle, IDLE),
+                if work.pass.is_some() || work.packing.is_some() {
+                    (Merging::Working, begun.elapsed() * rest)
+                } else {
+                    (Merging::Idle, IDLE)
                 }
             }
             Err(error) if error.fault() == Fault::Environment => {
@@ -165,10 +182,45 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
 }
 
 impl<F: Fingerprint> Shared<F> {
+    /// Runs a step of the current pass and one of the current repacking, or begins what is due.
+    ///
+    /// Returns the rest after it, as a multiple of its time.
+    fn work_a_little(&self, work: &mut Work) -> Result<u32> {
+        let packed = self.pack_a_little(work);
+        let rest = self.fold_a_little(&mut work.pass)?;
+        packed.map(|()| rest)
+    }
+
+    fn pack_a_little(&self, work: &mut Work) -> Result<()> {
+        if work.packing.is_none() {
+            let least = FOLD_AFTER.max(self.store.state()?.documents / PACK_SHARE);
+            if self.store.entries_over_packs()?.saturating_sub(work.unpacked) < least {
+                return Ok(());
+            }
+        }
+        // One that fails, or that a compaction repeats, is given up: the next one begins with what it
+        // has done.
+        let packing = work.packing.take();
+        self.unless_repacked(|repacks| {
+            let (mut packing, began) = match packing {
+                Some(packing) => packing,
+                None => (self.begin_packing(repacks)?, Instant::now()),
+            };
+            if self.pack_step(&mut packing, repacks, &mut || ())? {
+                work.packing = Some((packing, began));
+            } else {
+                work.unpacked = packing.unpacked();
+                self.core.events.emit(&Event::Packed { took: began.elapsed() });
+            }
+            Ok(())
+        })
+        .map(drop)
+    }
+
     /// Runs a step of the current pass, or begins a pass if one is due.
     ///
     /// Returns the rest after it, as a multiple of its time.
-    fn fold_a_little(&self, pass: &mut Option<Work>) -> Result<u32> {
+    fn fold_a_little(&self, pass: &mut Option<Pass>) -> Result<u32> {
         let events = &self.core.events;
         let least = FOLD_AFTER.max(self.store.state()?.documents / FOLD_SHARE);
         let waiting = self.committer.unmerged();
@@ -180,12 +232,13 @@ impl<F: Fingerprint> Shared<F> {
             self.committer.begin_fold();
             events.emit(&Event::MergeBegan);
         }
-        let work = pass.get_or_insert_with(|| Work { began: Instant::now(), merged: 0 });
+        let current = pass.get_or_insert_with(|| Pass { began: Instant::now(), merged: 0 });
         let step = self.merge_step()?;
-        work.merged += step.merged;
+        current.merged += step.merged;
         if step.ends_pass {
             self.clear_deltas()?;
-            events.emit(&Event::MergeEnded { merged: work.merged, took: work.began.elapsed() });
+            events
+                .emit(&Event::MergeEnded { merged: current.merged, took: current.began.elapsed() });
             *pass = None;
         }
         Ok(match fifths.max(waiting / least) {

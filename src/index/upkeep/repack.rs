@@ -1,63 +1,147 @@
-//! Repacking: frees the space of packed documents that were removed or replaced.
+//! Repacking: packs what was inserted, and frees the space of packed documents that were removed.
 //!
-//! What leaves the packs is decided by one snapshot, which is read without the writer lock. Under the
-//! lock, a step rewrites a few packs in one batch. Later writes conflict with none of them: what they
-//! write overrides the packs, whether or not these still hold the document.
+//! What packs take in and lose is decided by one snapshot, which is read without the writer lock.
+//! Under the lock, a step rewrites a few packs in one batch. Later writes override them, whether or
+//! not these still hold the document.
 
-use std::sync::PoisonError;
+use std::collections::VecDeque;
+use std::sync::{PoisonError, TryLockError};
 
 use crate::error::Result;
+use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
-use crate::store::Family;
+use crate::store::{Batch, Family, Obsolete, Repacking};
 use crate::sync::MutexGuard;
 
+/// Postings come first: one that is packed must belong to a packed document.
+const FAMILIES: [Family; 2] = [Family::Postings, Family::Docs];
+
+/// A repacking in steps, until another one begins.
+///
+/// Packs the documents that were inserted before it began, and the postings of those that an earlier
+/// one packed.
+pub(in crate::index) struct Packing {
+    number: u64,
+    stages: VecDeque<Stage>,
+    /// Entries that packs cannot hold, of the documents in the end.
+    unpacked: u64,
+}
+
+impl Packing {
+    /// Returns how many documents it left beside the packs, because these cannot hold them.
+    pub(in crate::index) fn unpacked(&self) -> u64 {
+        self.unpacked
+    }
+}
+
+/// What is left to do, in this order. In an index without packs, nothing.
+enum Stage {
+    /// Take what the overlay says into packs.
+    Pack(Repacking),
+    /// Write the packs to files. A repair without the list of files reads no packs from logs.
+    Flush,
+    /// Delete what the overlay then says needlessly.
+    Clear(Obsolete),
+}
+
+/// How many repackings have begun. Whoever holds it is the only one that changes packs.
+pub(in crate::index) type Repacks<'a> = MutexGuard<'a, u64>;
+
 impl<F: Fingerprint> Shared<F> {
-    /// Takes out of packs what later writes override.
-    ///
-    /// The caller flushes the store before [`Shared::drop_removals`].
+    /// Packs whatever can be packed.
     pub(in crate::index) fn repack(&self) -> Result<()> {
-        self.repack_around(&mut || ())
+        let mut repacks = self.repacking.lock().unwrap_or_else(PoisonError::into_inner);
+        // The second one packs the postings of the documents that the first one packed.
+        for _ in 0..2 {
+            let mut packing = self.begin_packing(&mut repacks)?;
+            while self.pack_step(&mut packing, &repacks, &mut || ())? {}
+        }
+        Ok(())
     }
 
-    /// Calls `between` after a step was read and before it is committed.
-    fn repack_around(&self, between: &mut dyn FnMut()) -> Result<()> {
-        let _alone = self.repacks();
-        let reader = self.committer.read()?;
-        // Of postings first: one that is packed must belong to a packed document.
-        for family in [Family::Postings, Family::Docs] {
-            let Some(mut packs) = reader.snapshot().repacking(family)? else { continue };
-            while let Some(portion) = packs.next()? {
-                between();
-                let turn = self.committer.turn_alone();
-                let mut batch = self.store.batch()?;
-                portion.stage(&mut batch, family)?;
-                turn.move_entries(batch)?;
+    /// Does `body` unless another thread changes packs.
+    pub(in crate::index) fn unless_repacked<R>(
+        &self,
+        body: impl FnOnce(&mut Repacks<'_>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        match self.repacking.try_lock() {
+            Ok(mut repacks) => body(&mut repacks).map(Some),
+            Err(TryLockError::Poisoned(poisoned)) => body(&mut poisoned.into_inner()).map(Some),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        }
+    }
+
+    /// Begins a repacking. The one before it ends.
+    pub(in crate::index) fn begin_packing(&self, repacks: &mut Repacks<'_>) -> Result<Packing> {
+        **repacks += 1;
+        let snapshot = self.store.snapshot();
+        let mut stages = VecDeque::new();
+        for family in FAMILIES {
+            stages.extend(snapshot.repacking(family)?.map(Stage::Pack));
+        }
+        if !stages.is_empty() {
+            stages.push_back(Stage::Flush);
+            stages.extend(FAMILIES.map(|family| Stage::Clear(Obsolete::of(family))));
+        }
+        Ok(Packing { number: **repacks, stages, unpacked: 0 })
+    }
+
+    /// Runs a step. Returns false if it was the last one, or if another repacking has begun.
+    ///
+    /// `between` is called after the step was read and before it is committed.
+    pub(in crate::index) fn pack_step(
+        &self,
+        packing: &mut Packing,
+        repacks: &Repacks<'_>,
+        between: &mut dyn FnMut(),
+    ) -> Result<bool> {
+        let Packing { number, stages, unpacked } = packing;
+        let Some(stage) = stages.front_mut().filter(|_| *number == **repacks) else {
+            return Ok(false);
+        };
+        let is_done = match stage {
+            Stage::Pack(packs) => match packs.next()? {
+                None => {
+                    *unpacked = packs.unpacked();
+                    true
+                }
+                Some(portion) if portion.is_empty() => false,
+                Some(portion) => {
+                    between();
+                    self.move_entries(|batch| portion.stage(batch))?;
+                    false
+                }
+            },
+            Stage::Flush => {
+                self.store.flush()?;
+                fail_point!("repack.flushed");
+                // The snapshot of readers keeps what has left the packs.
+                self.committer.withdraw_runs();
+                true
             }
+            Stage::Clear(obsolete) => match obsolete.next(&self.store)? {
+                None => true,
+                Some(entries) if entries.is_empty() => false,
+                Some(entries) => {
+                    between();
+                    self.move_entries(|batch| entries.stage(batch))?;
+                    false
+                }
+            },
+        };
+        if is_done {
+            stages.pop_front();
         }
-        drop(reader);
-        // Its snapshot would keep what has left the packs.
-        self.committer.withdraw_runs();
-        Ok(())
+        Ok(!stages.is_empty())
     }
 
-    /// Deletes the removals beneath which nothing is packed any longer.
-    pub(in crate::index) fn drop_removals(&self) -> Result<()> {
-        let _alone = self.repacks();
-        for family in [Family::Postings, Family::Docs] {
-            self.store.obsolete_removals(family, |removals| {
-                let turn = self.committer.turn_alone();
-                let mut batch = self.store.batch()?;
-                removals.stage(&mut batch)?;
-                turn.move_entries(batch)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Waits until no other call rewrites packs: each reads what it rewrites without the writer lock.
-    fn repacks(&self) -> MutexGuard<'_, ()> {
-        self.repacking.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Commits a batch that is staged while nothing is in flight.
+    fn move_entries(&self, stage: impl FnOnce(&mut Batch<'_>) -> Result<()>) -> Result<()> {
+        let turn = self.committer.turn_alone();
+        let mut batch = self.store.batch()?;
+        stage(&mut batch)?;
+        turn.move_entries(batch)
     }
 }
 
@@ -65,9 +149,12 @@ impl<F: Fingerprint> Shared<F> {
 mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
+    use std::time::Duration;
 
+    use super::{FAMILIES, Stage};
     use crate::build::{BuildOptions, Builder};
-    use crate::store::counting_deleted;
+    use crate::health::Event;
+    use crate::store::{Family, counting_deleted};
     use crate::{Durability, Index, IndexOptions, Query};
 
     fn build(path: &Path, documents: impl Iterator<Item = (u64, u64)>) -> Index<u64> {
@@ -83,6 +170,28 @@ mod tests {
     fn remove(index: &Index<u64>, keys: impl Iterator<Item = u64>) -> u64 {
         let keys: Vec<_> = keys.map(u64::to_be_bytes).collect();
         index.remove_batch(&keys, Durability::Buffered).unwrap()
+    }
+
+    fn insert(index: &Index<u64>, documents: &[(u64, u64)]) {
+        let documents: Vec<_> =
+            documents.iter().map(|(key, fingerprint)| (key.to_be_bytes(), *fingerprint)).collect();
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+    }
+
+    /// Repacks until the next stage is the one meant, and returns what does the rest.
+    fn pack_until(index: &Index<u64>, is_next: impl Fn(&Stage) -> bool) -> impl FnOnce() {
+        let shared = &index.shared;
+        let mut repacks = shared.repacking.lock().unwrap();
+        let mut packing = shared.begin_packing(&mut repacks).unwrap();
+        while !packing.stages.front().is_some_and(&is_next) {
+            assert!(shared.pack_step(&mut packing, &repacks, &mut || ()).unwrap());
+        }
+        move || while shared.pack_step(&mut packing, &repacks, &mut || ()).unwrap() {}
+    }
+
+    /// Returns how many entries or packs a family holds, without the packs beneath it.
+    fn stored(index: &Index<u64>, family: Family) -> usize {
+        index.shared.store.snapshot().stored(family).unwrap()
     }
 
     fn documents(index: &Index<u64>) -> BTreeMap<u64, u64> {
@@ -145,15 +254,116 @@ mod tests {
     }
 
     #[test]
+    fn a_compaction_packs_documents_that_were_inserted_or_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let fingerprint = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut model: BTreeMap<u64, u64> =
+            (30_000..60_000).map(|key| (2 * key, fingerprint(key))).collect();
+        let index = build(directory.path(), model.clone().into_iter());
+        let full = index.compact().unwrap().bytes_after;
+        // Before, within and behind the packs, some under a fingerprint that has documents.
+        let new = (0..40_000).chain((80_000..100_000).step_by(5)).chain(130_000..150_000);
+        let new: Vec<_> = new.map(|key| (key, fingerprint(key % 45_000))).collect();
+        insert(&index, &new);
+        index.insert_batch(&[(b"another", 5)], Durability::Buffered).unwrap();
+        model.extend(new);
+        assert_eq!(stored(&index, Family::Docs), 64_001);
+        let report = index.compact().unwrap();
+        assert!(report.bytes_after < 4 * full, "{full} {report:?}");
+        for family in FAMILIES {
+            assert_eq!(stored(&index, family), 1, "{family}");
+        }
+        assert_eq!(index.get(b"another").unwrap(), Some(5));
+        // Before the compaction nothing was packed there.
+        let last = 149_999_u64;
+        assert_eq!(index.get(&last.to_be_bytes()).unwrap(), Some(fingerprint(last % 45_000)));
+        assert_eq!(index.remove_batch(&[b"another"], Durability::Buffered).unwrap(), 1);
+        assert_eq!(documents(&index), model);
+        assert_sound(&index);
+        drop(index);
+        let index = open(directory.path());
+        assert_eq!(documents(&index), model);
+        assert_eq!(remove(&index, 0..150_000), model.len() as u64);
+        assert_sound(&index);
+    }
+
+    #[test]
+    fn packs_stay_well_filled_however_few_documents_each_repacking_adds() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut rng = fastrand::Rng::with_seed(5);
+        let index = build(directory.path(), (0..10_000).map(|key| (key << 20, rng.u64(..))));
+        let mut count = 10_000;
+        for round in 0..40_u64 {
+            // Few of the packs, or the end of the last one.
+            let key = |at: u64, any| if round % 4 == 0 { ((round + 1) << 34) + at } else { any };
+            let new: Vec<_> =
+                (0..50).map(|at| (key(at, rng.u64(..10_000 << 20)), rng.u64(..))).collect();
+            insert(&index, &new);
+            index.shared.repack().unwrap();
+            count += new.len();
+        }
+        assert_eq!(index.len().unwrap(), count as u64);
+        for family in Family::PACKS {
+            let packs = stored(&index, family);
+            assert!((count / 150..count / 90).contains(&packs), "{family}: {packs} of {count}");
+        }
+        assert_sound(&index);
+    }
+
+    #[test]
+    fn the_background_merge_packs_documents_once_there_are_enough() {
+        let directory = tempfile::tempdir().unwrap();
+        let fingerprint = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        drop(build(directory.path(), (0..100_000).map(|key| (key, fingerprint(key)))));
+        let (sender, packed) = std::sync::mpsc::channel();
+        let options = IndexOptions::new().memory(16 << 20).background_merge(true);
+        let index = Index::<u64>::open_with(
+            directory.path(),
+            &options.on_event(move |event| {
+                if let Event::Packed { .. } = event {
+                    sender.send(()).unwrap();
+                }
+            }),
+        )
+        .unwrap();
+        let new: Vec<_> = (80_000..170_000).map(|key| (key, fingerprint(key / 2))).collect();
+        insert(&index, &new);
+        assert_eq!(stored(&index, Family::Docs), 90_000);
+        packed.recv_timeout(Duration::from_mins(2)).unwrap();
+        assert_eq!(stored(&index, Family::Docs), 0);
+        assert_eq!(remove(&index, 0..170_000), 170_000);
+        // It may begin before all of them are removed.
+        while stored(&index, Family::Docs) >= 1 << 16 {
+            packed.recv_timeout(Duration::from_mins(2)).unwrap();
+        }
+        assert_eq!(index.len().unwrap(), 0);
+        assert_sound(&index);
+    }
+
+    #[test]
+    fn a_repacking_ends_once_another_one_begins() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = build(directory.path(), (0..10_000).map(|key| (key, key << 20)));
+        insert(&index, &[(20_000, 1)]);
+        let shared = &index.shared;
+        let mut stale = shared.begin_packing(&mut shared.repacking.lock().unwrap()).unwrap();
+        insert(&index, &[(20_000, 2)]);
+        index.compact().unwrap();
+        // It saw the first fingerprint, and nothing overrides the packs any longer.
+        let repacks = shared.repacking.lock().unwrap();
+        while shared.pack_step(&mut stale, &repacks, &mut || ()).unwrap() {}
+        assert_eq!(index.get(&20_000_u64.to_be_bytes()).unwrap(), Some(2));
+        assert_sound(&index);
+    }
+
+    #[test]
     fn removals_are_dropped_without_a_walk_over_all_deleted_packs_for_each() {
         for gone in [0..58_000, 2000..60_000] {
             let directory = tempfile::tempdir().unwrap();
             let index = build(directory.path(), (0..60_000).map(|key| (key, key << 20)));
             assert_eq!(remove(&index, gone.clone()), 58_000);
-            index.shared.repack().unwrap();
-            index.shared.store.flush().unwrap();
-            let (dropped, deleted) = counting_deleted(|| index.shared.drop_removals());
-            dropped.unwrap();
+            let clear = pack_until(&index, |next| matches!(next, Stage::Clear(_)));
+            let ((), deleted) = counting_deleted(clear);
             // Some 450 packs of documents, and as many of postings.
             assert!((400..4000).contains(&deleted), "{gone:?}: {deleted}");
             assert_eq!(documents(&index).len(), 2000);
@@ -173,7 +383,8 @@ mod tests {
             let old = model.clone();
             let mut write = |model: &mut BTreeMap<u64, u64>, count: usize| {
                 for _ in 0..count {
-                    let key = rng.u64(..9000);
+                    // Some of them lie behind all that were packed at first.
+                    let key = rng.u64(..11_000);
                     match rng.u8(..4) {
                         0 | 1 => {
                             let removed = remove(&index, std::iter::once(key));
@@ -181,7 +392,10 @@ mod tests {
                         }
                         again => {
                             let other = rng.u64(..1 << 20);
-                            let fingerprint = if again == 2 { old[&key] } else { other };
+                            let fingerprint = match old.get(&key) {
+                                Some(old) if again == 2 => *old,
+                                _ => other,
+                            };
                             let document = [(key.to_be_bytes(), fingerprint)];
                             index.insert_batch(&document, Durability::Buffered).unwrap();
                             model.insert(key, fingerprint);
@@ -192,10 +406,11 @@ mod tests {
             for _ in 0..3 {
                 write(&mut model, 1500);
                 let (reader, before) = (index.reader().unwrap(), model.clone());
-                index.shared.repack_around(&mut || write(&mut model, 60)).unwrap();
-                assert_eq!(documents(&index), model, "round {round}");
-                index.shared.store.flush().unwrap();
-                index.shared.drop_removals().unwrap();
+                let mut repacks = index.shared.repacking.lock().unwrap();
+                let mut packing = index.shared.begin_packing(&mut repacks).unwrap();
+                let mut between = || write(&mut model, 60);
+                while index.shared.pack_step(&mut packing, &repacks, &mut between).unwrap() {}
+                drop(repacks);
                 assert_eq!(documents(&index), model, "round {round}");
                 assert_eq!(reader.len(), before.len() as u64);
                 let (key, fingerprint) = before.iter().next().unwrap();
@@ -205,7 +420,8 @@ mod tests {
             }
             index.compact().unwrap();
             assert_sound(&index);
-            assert_eq!(remove(&index, 0..9000), model.len() as u64);
+            assert_eq!(stored(&index, Family::Docs) + stored(&index, Family::Postings), 0);
+            assert_eq!(remove(&index, 0..11_000), model.len() as u64);
             assert_eq!(documents(&index), BTreeMap::new());
             assert_sound(&index);
         }
@@ -213,7 +429,7 @@ mod tests {
 
     #[test]
     fn packs_that_were_rewritten_are_repaired_from_files_alone() {
-        for state in 0..6 {
+        for state in 0..7 {
             let directory = tempfile::tempdir().unwrap();
             let (path, target) =
                 (directory.path().join("index"), directory.path().join("repaired"));
@@ -225,25 +441,27 @@ mod tests {
             let gone =
                 |key: u64| key < 300 || (5000..9000).contains(&key) && !key.is_multiple_of(5);
             remove(&index, (0..20_000).filter(|key| gone(*key)));
-            if state > 0 {
-                index.shared.repack().unwrap();
-            }
-            if state > 1 {
-                index.shared.store.flush().unwrap();
-                index.shared.drop_removals().unwrap();
+            let new: Vec<_> =
+                (12_000..12_500).chain(20_000..21_000).map(|k| (k, k << 30)).collect();
+            insert(&index, &new);
+            match state {
+                0 => {}
+                1 => drop(pack_until(&index, |next| matches!(next, Stage::Flush))),
+                2 => drop(pack_until(&index, |next| matches!(next, Stage::Clear(_)))),
+                _ => pack_until(&index, |next| matches!(next, Stage::Flush))(),
             }
             drop(index);
             let kept = directory.path().join("files before the compaction");
             copy_tables(&path, &kept);
-            if state > 2 {
+            if state > 3 {
                 open(&path).compact().unwrap();
             }
             std::fs::remove_file(path.join("CURRENT")).unwrap();
             // Files that the compaction replaced are deleted one by one: those of the removals may
             // already be gone.
             match state {
-                4 => copy_tables(&kept, &path),
-                5 => copy_tables(&built, &path),
+                5 => copy_tables(&kept, &path),
+                6 => copy_tables(&built, &path),
                 _ => {}
             }
             let build = BuildOptions::new().memory(16 << 20);
@@ -251,10 +469,11 @@ mod tests {
             let repaired = Index::<u64>::open(&target).unwrap();
             let mut found = documents(&repaired);
             // Without removals, packs of the build cannot tell that all their documents are gone.
-            assert_eq!(found.contains_key(&0), state == 5);
-            found.retain(|key, _| state < 5 || *key >= 300);
-            let expected = (0..20_000).filter(|key| !gone(*key)).map(|key| (key, key << 20));
-            assert!(found == expected.collect(), "state {state}");
+            assert_eq!(found.contains_key(&0), state == 6, "state {state}");
+            found.retain(|key, _| state < 6 || *key >= 300);
+            let left = (0..20_000).filter(|key| !gone(*key)).map(|key| (key, key << 20));
+            let expected: BTreeMap<u64, u64> = left.chain(new).collect();
+            assert!(found == expected, "state {state}");
             assert_sound(&repaired);
         }
     }

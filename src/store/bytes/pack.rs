@@ -15,6 +15,9 @@ use crate::store::Family;
 /// Number of members per pack when packs are written.
 pub(crate) const PACK_MEMBERS: usize = 128;
 
+/// Number of members above which a rewritten pack is cut.
+const LONGEST_PACK: usize = PACK_MEMBERS + PACK_MEMBERS / 2;
+
 /// Length of a document key that is packed.
 pub(crate) const PACKED_KEY: usize = 8;
 
@@ -69,8 +72,14 @@ impl Layout {
     }
 
     /// Returns the length of a member's key.
+    #[cfg(feature = "fuzzing")]
     pub(crate) fn key_bytes(self) -> usize {
         MAX_PACK_KEY - self.start()
+    }
+
+    /// Returns the bytes of a fingerprint.
+    pub(crate) fn width(self) -> usize {
+        self.width
     }
 
     fn start(self) -> usize {
@@ -80,7 +89,8 @@ impl Layout {
         }
     }
 
-    fn family(self) -> Family {
+    /// Returns the family of packs.
+    pub(crate) fn family(self) -> Family {
         match self.kind {
             Kind::Documents => Family::DocPacks,
             Kind::Postings => Family::PostingPacks,
@@ -97,18 +107,26 @@ impl Layout {
     }
 
     /// Returns the member with a key, without its fingerprint if the key has none.
-    fn member(self, key: &[u8]) -> Option<Member> {
+    pub(crate) fn member(self, key: &[u8]) -> Option<Member> {
         let (fingerprint, key) = key.split_last_chunk::<PACKED_KEY>()?;
         let expected = if self.kind == Kind::Documents { 0 } else { self.width };
         (fingerprint.len() == expected)
             .then(|| Member { fingerprint: number(fingerprint), key: u64::from_be_bytes(*key) })
     }
 
-    fn cmp(self, a: &Member, b: &Member) -> Ordering {
+    /// Compares members as their family sorts them: documents by key alone.
+    pub(crate) fn cmp(self, a: &Member, b: &Member) -> Ordering {
         match self.kind {
             Kind::Documents => a.key.cmp(&b.key),
             Kind::Postings => (a.fingerprint, a.key).cmp(&(b.fingerprint, b.key)),
         }
+    }
+
+    /// Cuts ascending members into packs of even length.
+    pub(crate) fn cut(members: &[Member]) -> impl Iterator<Item = &[Member]> {
+        let fits = members.len() <= LONGEST_PACK;
+        let packs = if fits { 1 } else { members.len().div_ceil(PACK_MEMBERS) };
+        members.chunks(members.len().div_ceil(packs).max(1))
     }
 
     /// Encodes ascending members into `value`, and returns the key of the pack.

@@ -13,6 +13,9 @@ use crate::error::Result;
 use crate::exclusion;
 use crate::store::{Db, Family, Role, Store, engine_error};
 
+/// Steps of a cursor that take less time than a seek.
+const STEPS: usize = 8;
+
 /// A position in one family.
 pub(crate) struct Cursor<'a> {
     iterator: DBRawIteratorWithThreadMode<'a, Db>,
@@ -179,6 +182,52 @@ impl Snapshot {
             options.set_snapshot(snapshot);
         }
         options
+    }
+}
+
+#[cfg(test)]
+impl Snapshot {
+    /// Counts what a family itself stores, without the packs beneath it.
+    pub(crate) fn stored(&self, family: Family) -> Result<usize> {
+        let store = self.store();
+        let options = self.of_state(in_order());
+        let entries = store.db.raw_iterator_cf_opt(store.handle(family)?, options);
+        let mut cursor = Cursor::new(entries, family, None);
+        let mut count = 0;
+        cursor.seek(&[]);
+        cursor.each(|_, _| {
+            count += 1;
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+}
+
+impl Store {
+    /// Calls `visit` with the value of each key that a family itself stores, `None` for the others.
+    ///
+    /// Keys must ascend. Steps from one to the next where they are close together, which costs a
+    /// tenth of a lookup each, and leaves the cache to searches.
+    pub(super) fn stored_values<K: AsRef<[u8]>>(
+        &self,
+        family: Family,
+        keys: &[K],
+        mut visit: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        let mut entries = self.db.raw_iterator_cf_opt(self.handle(family)?, passing());
+        let mut steps = 0;
+        for (at, key) in keys.iter().map(AsRef::as_ref).enumerate() {
+            while steps > 0 && entries.key().is_some_and(|before| before < key) {
+                entries.next();
+                steps -= 1;
+            }
+            if steps == 0 {
+                entries.seek(key);
+            }
+            steps = STEPS;
+            visit(at, entries.item().filter(|(found, _)| *found == key).map(|(_, value)| value));
+        }
+        entries.status().map_err(|e| engine_error(&family.to_string(), e))
     }
 }
 

@@ -1,10 +1,9 @@
 //! Generations: a new set of families is created beside the live one and replaces it atomically.
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use super::cursor;
-use super::overlay::Packs;
+use super::overlay::{PackedEnd, Packs};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::store::bytes::codec;
@@ -158,7 +157,7 @@ impl Store {
         fail_point!("build.live");
         let old = std::mem::replace(&mut self.generation, generation);
         self.header = header;
-        self.packed_up_to = OnceLock::new();
+        self.packed_end = PackedEnd::default();
         if !packed {
             for family in Family::PACKS {
                 self.drop_if_present(&family.name(generation))?;

@@ -2,11 +2,13 @@
 //!
 //! A bulk build writes documents with keys of eight bytes as [packs](crate::store::pack). Later
 //! writes go to `docs` and `postings`, and override the packs: a stored entry replaces a packed one,
-//! and the value `00` removes it. Only a compaction takes members out of packs (see
-//! [`super::repack`]). A packed document is returned as the record that `docs` would hold, so other
-//! modules need not know that there are two families.
+//! and the value `00` removes it, until a [repacking](super::repack) takes them in. A packed document
+//! is returned as the record that `docs` would hold, so other modules need not know that there are two
+//! families.
 
-use std::cmp::Ordering;
+use std::cmp;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocksdb::{ColumnFamily, DBRawIteratorWithThreadMode, ReadOptions};
 
@@ -29,8 +31,7 @@ pub(in crate::store) struct Packs<'a> {
     layout: Layout,
     family: Family,
     width: usize,
-    /// The key of the last pack, if known.
-    end: Option<&'a [u8]>,
+    end: Option<&'a PackedEnd>,
 }
 
 impl<'a> Packs<'a> {
@@ -44,17 +45,17 @@ impl<'a> Packs<'a> {
         Self { db, handle, layout, family, width, end: None }
     }
 
-    /// Sets the key of the last pack, so that later keys need no read.
-    pub(in crate::store) fn up_to(self, end: &'a [u8]) -> Self {
+    /// Sets where packed documents end, so that later keys need no read.
+    pub(in crate::store) fn up_to(self, end: &'a PackedEnd) -> Self {
         Self { end: Some(end), ..self }
     }
 
-    /// Returns the key of the last pack, empty if there is none.
-    pub(in crate::store) fn last(self) -> Result<Vec<u8>> {
+    /// Returns the key of the last packed document, if there is any.
+    fn last(self) -> Result<Option<u64>> {
         let mut entries = self.db.raw_iterator_cf_opt(self.handle, in_order());
         entries.seek_to_last();
         entries.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
-        Ok(entries.key().map(<[u8]>::to_vec).unwrap_or_default())
+        Ok(entries.key().and_then(|key| self.layout.member(key)).map(|last| last.key))
     }
 
     pub(super) fn layout(self) -> Layout {
@@ -87,7 +88,36 @@ impl<'a> Packs<'a> {
 
     /// Returns false if no pack can hold the key.
     pub(super) fn may_hold(self, key: &[u8]) -> bool {
-        key.len() == self.layout.key_bytes() && self.end.is_none_or(|end| key <= end)
+        let Some(member) = self.layout.member(key) else { return false };
+        self.end.is_none_or(|end| end.is_after(self, member.key))
+    }
+}
+
+/// Where packed documents end, read once and then raised by whoever packs more.
+#[derive(Debug, Default)]
+pub(in crate::store) struct PackedEnd(OnceLock<AtomicU64>);
+
+impl PackedEnd {
+    /// The end only saves reads. If it cannot be read, reads of keys there report the damage.
+    const UNKNOWN: u64 = u64::MAX;
+
+    fn end(&self, read: impl FnOnce() -> u64) -> &AtomicU64 {
+        self.0.get_or_init(|| AtomicU64::new(read()))
+    }
+
+    fn is_after(&self, packs: Packs<'_>, key: u64) -> bool {
+        let end = self.end(|| match packs.last() {
+            Ok(last) => last.map_or(0, |last| last.saturating_add(1)),
+            Err(_) => Self::UNKNOWN,
+        });
+        let end = end.load(Ordering::Acquire);
+        key < end || end == Self::UNKNOWN
+    }
+
+    /// Makes the end lie after a key, before a pack with it is committed.
+    pub(super) fn raise(&self, key: u64) {
+        let end = self.end(|| Self::UNKNOWN);
+        end.fetch_max(key.saturating_add(1), Ordering::AcqRel);
     }
 }
 
@@ -230,6 +260,11 @@ impl Base<'_> {
 
     fn status(&self) -> Result<()> {
         self.entries.status().map_err(|e| engine_error(&self.family.to_string(), e))
+    }
+
+    /// Returns the key of the present pack.
+    pub(super) fn pack(&self) -> Option<&[u8]> {
+        self.entries.key()
     }
 
     /// Returns the value of a key.
@@ -402,11 +437,11 @@ impl<'a> Beneath<'a> {
                     self.above.key.as_slice()
                 }
             };
-            match packed.map_or(Ordering::Less, |packed| key.cmp(packed)) {
-                Ordering::Greater => break Turn::Base,
-                Ordering::Equal => self.base.next(),
-                Ordering::Less if self.base.has_failed() => break Turn::End,
-                Ordering::Less => match self.above.state {
+            match packed.map_or(cmp::Ordering::Less, |packed| key.cmp(packed)) {
+                cmp::Ordering::Greater => break Turn::Base,
+                cmp::Ordering::Equal => self.base.next(),
+                cmp::Ordering::Less if self.base.has_failed() => break Turn::End,
+                cmp::Ordering::Less => match self.above.state {
                     AboveState::Removal => self.pass(overlay),
                     AboveState::UnknownValue => break Turn::DamagedValue,
                     AboveState::Entry | AboveState::End | AboveState::Failed => {

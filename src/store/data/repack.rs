@@ -1,255 +1,332 @@
-//! Repacking: takes out of packs what the overlay overrides, so that its space is freed.
+//! Repacking: takes what the overlay says into the packs, some at a time.
 //!
-//! First the packs of postings lose what the overlay removes, then the packs of documents lose what
-//! it removes or replaces under another fingerprint. When both are in files, entries that removed
-//! something packed are no longer needed.
+//! Members that later writes removed or replaced leave their packs, and documents with keys of eight
+//! bytes join them. What the overlay says of them is then [obsolete](super::obsolete). First come the
+//! packs of postings, then those of documents, both for the overlay of one snapshot.
 //!
 //! Invariant after every batch: a packed posting belongs to a document that is packed with its
-//! fingerprint. A later removal of it depends on that.
+//! fingerprint. A later removal of it depends on that. So packs of postings first lose what packs of
+//! documents lose next, and a posting joins them only in the repacking after that of its document.
 
-use super::cursor;
-use super::cursor::Snapshot;
-use super::overlay::{Entries, Packs, REMOVED};
-use crate::error::{Error, Result};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::cursor::{self, Snapshot};
+use super::overlay::{Entries, REMOVED};
+use super::unpacked::Unpacked;
+use crate::error::Result;
 use crate::store::bytes::codec;
-use crate::store::bytes::pack::{Layout, Member, PACK_MEMBERS, number};
+use crate::store::bytes::pack::{Layout, Member, MemberKey, number};
 use crate::store::{Batch, Family, Store, engine_error};
 
-/// Packs that one batch rewrites, so that a writer waits less than a millisecond for it.
+/// Packs that one batch rewrites, so that a writer waits about a millisecond for it.
 const PORTION: usize = 32;
-/// Removals that one batch deletes.
-const REMOVALS: usize = 512;
+/// Changes that one batch makes to them, for the same reason.
+const CHANGES: usize = 1024;
+/// Entries that one step reads at most. Those with other keys change nothing.
+const ENTRIES: usize = 1 << 13;
 
-/// What the overlay says about a packed document or posting.
+/// What the overlay says of a document or posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Override {
-    Nothing,
+enum Change {
     Removed,
-    /// A document is stored again, with this fingerprint.
-    Replaced(u128),
+    Stored,
 }
 
-/// A pack with the members that the overlay overrides.
-struct Overridden {
-    key: Vec<u8>,
-    /// Ascending members.
-    members: Vec<(Member, Override)>,
-    /// Whether it follows the one before it in the portion, without another pack in between.
-    adjacent: bool,
+/// A walk over the overlay of a snapshot, which changes the packs beneath it.
+///
+/// The snapshot is only that of the overlay. Nothing else may change packs until the walk ends.
+pub(crate) struct Repacking {
+    snapshot: Arc<Snapshot>,
+    family: Family,
+    layout: Layout,
+    /// The key at which reading continues, until the end of the overlay.
+    from: Option<Vec<u8>>,
+    /// Changes that were read, ascending.
+    ahead: VecDeque<(Member, Change)>,
+    /// Documents that are not packed yet, so that their postings must not be.
+    documents: Option<Unpacked>,
+    /// Number of entries that packs cannot hold.
+    unpacked: u64,
 }
 
 /// Some packs that can be rewritten in one batch.
-pub(crate) struct Portion(Vec<Overridden>);
-
-/// A walk over the packs of a snapshot that hold overridden members.
-pub(crate) struct Repacking<'a> {
-    overlay: Entries<'a>,
-    packs: Entries<'a>,
-    layout: Layout,
+pub(crate) struct Portion {
     family: Family,
-    width: usize,
-    present: Option<Present>,
+    layout: Layout,
+    segments: Vec<Segment>,
+    /// New members that a removal may have left no trace of since, ascending.
+    unsure: Vec<Member>,
 }
 
-/// The pack at which a walk is.
-struct Present {
-    pack: Overridden,
-    /// Whether it is in the portion that is collected.
-    taken: bool,
+/// Adjacent packs, which are rewritten together.
+struct Segment {
+    /// Their keys until now.
+    keys: Vec<MemberKey>,
+    /// Their members from now on, ascending.
+    members: Vec<Member>,
 }
 
 impl Snapshot {
-    /// Prepares to walk the packs beneath a family; `None` if there are none.
-    pub(crate) fn repacking(&self, family: Family) -> Result<Option<Repacking<'_>>> {
+    /// Prepares to repack a family; `None` if it has no packs.
+    pub(crate) fn repacking(self: &Arc<Self>, family: Family) -> Result<Option<Repacking>> {
         let store = self.store();
         let Some(packs) = store.packs(family)? else { return Ok(None) };
-        let options = self.of_state(cursor::sweeping());
-        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(family)?, options);
-        overlay.seek_to_first();
+        let documents = if family == Family::Postings {
+            Some(Unpacked::sized(store.entries_over_packs()?))
+        } else {
+            None
+        };
         Ok(Some(Repacking {
-            overlay,
-            packs: packs.entries(self.of_state(cursor::passing())),
-            layout: packs.layout(),
+            snapshot: Arc::clone(self),
             family,
-            width: (store.header.bits / 8) as usize,
-            present: None,
+            layout: packs.layout(),
+            from: Some(Vec::new()),
+            ahead: VecDeque::new(),
+            documents,
+            unpacked: 0,
         }))
     }
 }
 
-impl Repacking<'_> {
-    /// Returns the next packs, or `None` after the last one.
+impl Repacking {
+    /// Returns the next packs, or `None` after the last ones.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
-        let mut portion = Vec::new();
-        while let Some((key, value)) = self.overlay.item() {
-            let change = match value {
-                REMOVED => Override::Removed,
-                record if self.family == Family::Docs => {
-                    match codec::fingerprint(record, self.width) {
-                        Some(fingerprint) => Override::Replaced(number(fingerprint)),
-                        None => return Err(Error::corrupt("docs", "a record is too short")),
-                    }
-                }
-                _ => Override::Nothing,
-            };
-            if change == Override::Nothing || key.len() != self.layout.key_bytes() {
-                self.overlay.next();
-                continue;
-            }
-            let key = key.to_vec();
-            if self.present.as_ref().is_none_or(|present| present.pack.key < key) {
-                self.take(&mut portion);
-                if portion.len() == PORTION {
-                    return Ok(Some(Portion(portion)));
-                }
-                if !self.reach(&key)? {
-                    break;
-                }
-            }
-            self.mark(&key, change);
-            self.overlay.next();
+        let (family, layout) = (self.family, self.layout);
+        let mut portion = Portion { family, layout, segments: Vec::new(), unsure: Vec::new() };
+        if let Some(documents) = &mut self.documents
+            && documents.read(&self.snapshot)?
+        {
+            return Ok(Some(portion));
         }
-        let failed = |e| engine_error(&self.family.to_string(), e);
-        self.overlay.status().map_err(failed)?;
-        self.packs.status().map_err(failed)?;
-        self.take(&mut portion);
-        Ok((!portion.is_empty()).then_some(Portion(portion)))
+        if self.ahead.is_empty() && !self.read()? {
+            return Ok(None);
+        }
+        let Some(packs) = self.snapshot.store().packs(family)? else { return Ok(None) };
+        let entries = packs.entries(cursor::passing());
+        let mut place = Place { entries, layout, pack: None, left: None };
+        let mut rewritten = 0;
+        while let Some(change) = self.ahead.front() {
+            if !place.takes(&change.0) {
+                rewritten += usize::from(place.leave(&mut portion));
+                if rewritten == PORTION {
+                    return Ok(Some(portion));
+                }
+                place.reach(layout.key(change.0).as_ref())?;
+            }
+            place.pack.as_mut().expect("it is at a pack").changes.push(*change);
+            self.ahead.pop_front();
+        }
+        place.leave(&mut portion);
+        Ok(Some(portion))
     }
 
-    /// Moves the present pack to the portion if any of its members is overridden.
-    fn take(&mut self, portion: &mut Vec<Overridden>) {
-        let Some(present) = &mut self.present else { return };
-        if !present.taken && present.pack.members.iter().any(|(_, by)| *by != Override::Nothing) {
-            present.taken = true;
-            let key = present.pack.key.clone();
-            let members = std::mem::take(&mut present.pack.members);
-            portion.push(Overridden {
-                key,
-                members,
-                adjacent: present.pack.adjacent && !portion.is_empty(),
-            });
-        }
+    /// Returns the number of entries that were read and that packs cannot hold.
+    pub(crate) fn unpacked(&self) -> u64 {
+        self.unpacked
     }
 
-    /// Moves to the pack that may hold a key; returns false after the last pack.
-    fn reach(&mut self, key: &[u8]) -> Result<bool> {
-        let mut adjacent = false;
-        if let Some(present) = &self.present {
-            self.packs.next();
-            adjacent = present.taken;
+    /// Reads changes ahead. Returns false after the last entry.
+    fn read(&mut self) -> Result<bool> {
+        let Some(from) = self.from.take() else { return Ok(false) };
+        let store = self.snapshot.store();
+        let options = self.snapshot.of_state(cursor::passing());
+        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(self.family)?, options);
+        overlay.seek(&from);
+        let documents = self.documents.as_ref();
+        let is_unpacked =
+            |member: &Member| documents.is_some_and(|documents| documents.may_hold(member.key));
+        let (mut read, mut record) = (0, Vec::new());
+        while let Some((key, value)) = overlay.item() {
+            if read == ENTRIES || self.ahead.len() == CHANGES {
+                self.from = Some(key.to_vec());
+                break;
+            }
+            read += 1;
+            match change(self.family, self.layout, key, value, &mut record) {
+                Some((member, Change::Stored)) if is_unpacked(&member) => {}
+                Some(change) => self.ahead.push_back(change),
+                None => self.unpacked += 1,
+            }
+            overlay.next();
         }
-        if self.present.is_none() || self.packs.key().is_some_and(|last| last < key) {
-            adjacent = false;
-            self.packs.seek(key);
-        }
-        self.present = None;
-        let Some((last, value)) = self.packs.item() else { return Ok(false) };
-        let mut members = Vec::new();
-        self.layout.decode(last, value, &mut members)?;
-        let members = members.into_iter().rev().map(|member| (member, Override::Nothing)).collect();
-        let pack = Overridden { key: last.to_vec(), members, adjacent };
-        self.present = Some(Present { pack, taken: false });
+        overlay.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
         Ok(true)
     }
+}
 
-    fn mark(&mut self, key: &[u8], change: Override) {
-        let (layout, Some(present)) = (self.layout, &mut self.present) else { return };
-        let members = &mut present.pack.members;
-        let found = members.binary_search_by(|(member, _)| layout.key(*member).as_ref().cmp(key));
-        if let Some((member, by)) = found.ok().and_then(|at| members.get_mut(at)) {
-            // Without a change of the fingerprint the packed posting may still be in use.
-            if change != Override::Replaced(member.fingerprint) {
-                *by = change;
+/// Returns the change that an entry of the overlay asks for, if packs can hold what it says.
+///
+/// A record that does not decode, or that says more than a pack can, stays where it is.
+fn change(
+    family: Family,
+    layout: Layout,
+    key: &[u8],
+    value: &[u8],
+    record: &mut Vec<u8>,
+) -> Option<(Member, Change)> {
+    let member = layout.member(key)?;
+    if value == REMOVED {
+        return Some((member, Change::Removed));
+    }
+    if family == Family::Postings {
+        return value.is_empty().then_some((member, Change::Stored));
+    }
+    let fingerprint = codec::fingerprint(value, layout.width())?;
+    codec::encode_plain(record, key, fingerprint);
+    let member = Member { fingerprint: number(fingerprint), ..member };
+    (record == value).then_some((member, Change::Stored))
+}
+
+/// A walk over packs, at the one that is being changed.
+struct Place<'a> {
+    entries: Entries<'a>,
+    layout: Layout,
+    pack: Option<Pack>,
+    /// Whether the pack that it left last is in the portion. The cursor is at the pack after that one.
+    left: Option<bool>,
+}
+
+/// A pack with the changes to it.
+struct Pack {
+    /// Ascending members; none for the first pack of a family that has none yet.
+    members: Vec<Member>,
+    changes: Vec<(Member, Change)>,
+    /// Whether it is the last one, which also takes what follows it.
+    is_last: bool,
+    /// Whether it directly follows the pack before it in the portion.
+    is_adjacent: bool,
+}
+
+impl Place<'_> {
+    /// Returns true if the present pack can hold a member.
+    fn takes(&mut self, member: &Member) -> bool {
+        let Some(pack) = &mut self.pack else { return false };
+        let Some(last) = pack.members.last().filter(|_| !pack.is_last) else { return true };
+        if self.layout.cmp(member, last) != Ordering::Greater {
+            return true;
+        }
+        self.entries.next();
+        pack.is_last = self.entries.key().is_none() && self.entries.status().is_ok();
+        pack.is_last
+    }
+
+    /// Moves the present pack to the portion if its changes change it. Returns whether they do.
+    fn leave(&mut self, portion: &mut Portion) -> bool {
+        let Some(pack) = self.pack.take() else { return false };
+        let changed = portion.apply(&pack.members, &pack.changes);
+        let is_changed = changed.is_some();
+        if let Some(members) = changed {
+            let key = pack.members.last().map(|last| self.layout.key(*last));
+            match portion.segments.last_mut().filter(|_| pack.is_adjacent) {
+                Some(segment) => {
+                    segment.keys.extend(key);
+                    segment.members.extend(members);
+                }
+                None => portion.segments.push(Segment { keys: Vec::from_iter(key), members }),
             }
         }
+        self.left = Some(is_changed);
+        is_changed
+    }
+
+    /// Moves to the first pack at or after a key, else to the last one.
+    fn reach(&mut self, key: &[u8]) -> Result<()> {
+        let follows = self.left.is_some() && self.entries.key().is_some_and(|last| last >= key);
+        if !follows {
+            self.entries.seek(key);
+        }
+        let is_last = self.entries.key().is_none();
+        if is_last && self.entries.status().is_ok() {
+            self.entries.seek_to_last();
+        }
+        let mut members = Vec::new();
+        if let Some((last, value)) = self.entries.item() {
+            self.layout.decode(last, value, &mut members)?;
+        }
+        let failed = |e| engine_error(&self.layout.family().to_string(), e);
+        self.entries.status().map_err(failed)?;
+        members.reverse();
+        let is_adjacent = follows && self.left == Some(true);
+        self.pack = Some(Pack { members, changes: Vec::new(), is_last, is_adjacent });
+        Ok(())
     }
 }
 
 impl Portion {
-    /// Rewrites the packs without overridden members.
-    pub(crate) fn stage(&self, batch: &mut Batch<'_>, family: Family) -> Result<()> {
-        let Some(packs) = batch.store.packs(family)? else { return Ok(()) };
-        let mut writer = Writer { packs, batch, left: Vec::new(), value: Vec::new() };
-        for pack in &self.0 {
-            if !pack.adjacent {
-                writer.write_down_to(0);
-            }
-            writer.batch.writes.delete_cf(packs.handle(), &pack.key);
-            let left = pack.members.iter().filter(|(_, by)| *by == Override::Nothing);
-            writer.left.extend(left.map(|(member, _)| *member));
-            writer.write_down_to(PACK_MEMBERS - 1);
-        }
-        writer.write_down_to(0);
-        Ok(())
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
     }
-}
 
-/// Writes adjacent members as packs.
-struct Writer<'w, 's> {
-    packs: Packs<'s>,
-    batch: &'w mut Batch<'s>,
-    left: Vec<Member>,
-    value: Vec<u8>,
-}
-
-impl Writer<'_, '_> {
-    /// Writes packs until at most `most` members are left.
-    fn write_down_to(&mut self, most: usize) {
-        while self.left.len() > most {
-            let rest = self.left.split_off(self.left.len().min(PACK_MEMBERS));
-            let members = std::mem::replace(&mut self.left, rest);
-            if let Some(key) = self.packs.layout().encode(&members, &mut self.value) {
-                self.batch.writes.put_cf(self.packs.handle(), key, &self.value);
+    /// Returns the members of a pack after its changes, or `None` if they change nothing.
+    fn apply(&mut self, members: &[Member], changes: &[(Member, Change)]) -> Option<Vec<Member>> {
+        let layout = self.layout;
+        let mut rest = members.iter().copied().peekable();
+        let mut all = Vec::with_capacity(members.len() + changes.len());
+        let mut is_changed = false;
+        for (member, change) in changes {
+            let before = |other: &Member| layout.cmp(other, member) == Ordering::Less;
+            while let Some(other) = rest.next_if(before) {
+                all.push(other);
+            }
+            let old = rest.next_if(|other| layout.cmp(other, member) == Ordering::Equal);
+            match change {
+                Change::Removed => is_changed |= old.is_some(),
+                Change::Stored => {
+                    is_changed |= old != Some(*member);
+                    all.push(*member);
+                    // The removal of anything packed leaves a trace, and so does that of a posting
+                    // whose document is packed.
+                    if old.is_none() && self.family == Family::Docs {
+                        self.unsure.push(*member);
+                    }
+                }
             }
         }
+        all.extend(rest);
+        is_changed.then_some(all)
     }
-}
 
-/// Removals in the overlay beneath which nothing is packed any longer.
-pub(crate) struct Removals {
-    family: Family,
-    keys: Vec<Vec<u8>>,
-}
-
-impl Store {
-    /// Calls `visit` with removals that are no longer needed, some at a time.
-    pub(crate) fn obsolete_removals(
-        &self,
-        family: Family,
-        mut visit: impl FnMut(Removals) -> Result<()>,
-    ) -> Result<()> {
-        let Some(packs) = self.packs(family)? else { return Ok(()) };
-        let mut overlay = self.db.raw_iterator_cf_opt(self.handle(family)?, cursor::sweeping());
-        let mut base = packs.base(cursor::passing());
-        let mut keys = Vec::new();
-        overlay.seek_to_first();
-        base.seek(&[]);
-        while let Some((key, value)) = overlay.item() {
-            if value == REMOVED && base.get_ahead(key)?.is_none() {
-                keys.push(key.to_vec());
-            }
-            if keys.len() == REMOVALS {
-                visit(Removals { family, keys: std::mem::take(&mut keys) })?;
-            }
-            overlay.next();
-        }
-        overlay.status().map_err(|e| engine_error(&family.to_string(), e))?;
-        if keys.is_empty() { Ok(()) } else { visit(Removals { family, keys }) }
-    }
-}
-
-impl Removals {
-    /// Deletes the removals that are still there. The caller holds the writer lock.
-    pub(crate) fn stage(&self, batch: &mut Batch<'_>) -> Result<()> {
+    /// Rewrites the packs. The caller holds the writer lock, and nothing is in flight.
+    ///
+    /// Whatever was written since the snapshot still overrides them.
+    pub(crate) fn stage(mut self, batch: &mut Batch<'_>) -> Result<()> {
         let store = batch.store;
-        let handle = store.handle(self.family)?;
-        let found = store.db.batched_multi_get_cf(handle, self.keys.iter(), true);
-        for (key, found) in self.keys.iter().zip(found) {
-            let found = found.map_err(|e| engine_error(&self.family.to_string(), e))?;
-            if found.is_some_and(|value| *value == *REMOVED) {
-                batch.writes.delete_cf(handle, key);
+        let Some(packs) = store.packs(self.family)? else { return Ok(()) };
+        let removed = self.removed_since(store)?;
+        let mut value = Vec::new();
+        for Segment { keys, members } in &mut self.segments {
+            if !removed.is_empty() {
+                let is = |member: &Member| {
+                    removed.binary_search_by(|gone| self.layout.cmp(gone, member)).is_ok()
+                };
+                members.retain(|member| !is(member));
+            }
+            for key in keys {
+                batch.writes.delete_cf(packs.handle(), key);
+            }
+            for members in Layout::cut(members) {
+                if let Some(key) = self.layout.encode(members, &mut value) {
+                    batch.writes.put_cf(packs.handle(), key, &value);
+                }
+            }
+            if let Some(last) = members.last().filter(|_| self.family == Family::Docs) {
+                store.packed_end.raise(last.key);
             }
         }
         Ok(())
+    }
+
+    /// Returns new members that are no longer in the overlay, ascending: they must not come back.
+    fn removed_since(&self, store: &Store) -> Result<Vec<Member>> {
+        let keys: Vec<MemberKey> = self.unsure.iter().map(|m| self.layout.key(*m)).collect();
+        let mut removed = Vec::new();
+        store.stored_values(self.family, &keys, |at, found| {
+            if found.is_none() {
+                removed.extend(self.unsure.get(at));
+            }
+        })?;
+        Ok(removed)
     }
 }

@@ -5,7 +5,6 @@
 //! Until then nothing but the database's own recovery has changed the directory.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use rocksdb::Options;
 use tempfile::TempDir;
@@ -17,6 +16,7 @@ use super::tuning::{MIN_MEMORY, Tuning};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::store::bytes::codec::{HeaderRecord, State};
+use crate::store::data::overlay::PackedEnd;
 use crate::store::data::resources;
 use crate::store::data::resources::Resource;
 use crate::store::disk::database_id::DatabaseId;
@@ -106,7 +106,7 @@ impl Opening {
             header,
             generation: 0,
             tables,
-            packed_up_to: OnceLock::new(),
+            packed_end: PackedEnd::default(),
             role,
         };
         match kind {
@@ -184,7 +184,7 @@ impl Store {
             header,
             generation,
             tables,
-            packed_up_to: OnceLock::new(),
+            packed_end: PackedEnd::default(),
             role: Role::Primary { id, tuning, seal, _lock: lock },
         };
         store.write_header(resources)?;

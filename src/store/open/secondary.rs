@@ -18,6 +18,7 @@ use super::settled;
 use super::settled::Stamp;
 use super::tuning::Tuning;
 use crate::error::{Error, Result};
+use crate::store::data::overlay::PackedEnd;
 use crate::store::disk::log_records::LogRecords;
 use crate::store::disk::seal::Bounds;
 use crate::store::{Database, Db, Family, HEADER, Opening, Role, Store, engine_error};
@@ -80,6 +81,7 @@ impl Store {
         }
         let bounds = Bounds::read(&self.path)?;
         following.records.require(&self.path)?;
+        self.packed_end = PackedEnd::default();
         self.db.try_catch_up_with_primary().map_err(|e| engine_error("database", e))?;
         if !same(&self.path, following) {
             return Ok(false);

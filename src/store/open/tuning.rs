@@ -238,6 +238,16 @@ impl Store {
         }
     }
 
+    /// Returns the number of documents that the overlay stores or removes, roughly.
+    ///
+    /// None in an index without packs.
+    pub(crate) fn entries_over_packs(&self) -> Result<u64> {
+        match Family::Docs.packs(&self.header) {
+            Some(_) => self.property(Family::Docs, properties::ESTIMATE_NUM_KEYS),
+            None => Ok(0),
+        }
+    }
+
     /// Returns the sum of a property over all families.
     fn properties(&self, name: &CStr) -> Result<u64> {
         let families = self.families().chain([Family::Meta]);

@@ -59,7 +59,7 @@ pub(crate) const POINTS: [Point; 58] = [
     point("fold.compacted"),
     point("repack.staged"),
     point("repack.logged"),
-    point("compact.repacked"),
+    point("repack.flushed"),
     point("compact.flushed"),
     point("compact.family"),
     point("build.begun"),
