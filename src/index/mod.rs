@@ -44,6 +44,7 @@ pub use self::upkeep::backup::{
     Backup, BackupInfo, BackupOptions, BackupReport, RestoreOptions, RestoreReport,
 };
 pub use self::upkeep::check::CheckReport;
+use self::upkeep::repack::Packing;
 pub use self::upkeep::shape::Sizes;
 pub use self::upkeep::stats::{Stats, TableStats};
 pub use self::write::BatchReport;
@@ -88,8 +89,8 @@ struct Shared<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
     committer: Committer<F>,
-    /// Held by the call that rewrites packs: how many repackings have begun.
-    repacking: Mutex<u64>,
+    /// Held by the call that rewrites packs.
+    repacking: Mutex<Option<Packing>>,
     /// Held by the call that saves resident fingerprints.
     saving: Mutex<()>,
 }

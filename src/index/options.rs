@@ -237,9 +237,11 @@ impl IndexOptions {
     ///
     /// A merge begins after 65,536 new or removed documents, or an eighth of all if that is more. It
     /// rests seven eighths of the time, and less if writes are ahead of it. In an index of a bulk build
-    /// with packs, the thread also packs documents, once as many as half of all are new, replaced or removed.
-    /// [`Index::health`](crate::Index::health) reports its state. Without the thread, writes merge
-    /// once unmerged fingerprints take a 16th of the memory: some of them take milliseconds longer.
+    /// with packs, the thread also packs documents, once those that were inserted, replaced or removed
+    /// since are half as many as all, in the memory that [`Index::compact`](crate::Index::compact)
+    /// takes. [`Index::health`](crate::Index::health) reports its state. Without the thread, writes
+    /// merge once unmerged fingerprints take a 16th of the memory: some of them take milliseconds
+    /// longer.
     pub fn background_merge(mut self, yes: bool) -> Self {
         self.background_merge = yes;
         self

@@ -118,8 +118,9 @@ impl<F: Fingerprint> Index<F> {
     /// Merges delta entries and rewrites all files, which frees the space of removed documents.
     ///
     /// In an index of a bulk build with packs, also packs documents that were inserted since. Takes
-    /// time and disk space in proportion to the index. Searches and writes continue; what they remove
-    /// meanwhile may keep its space until the next call.
+    /// time and disk space in proportion to the index, and up to two bytes of memory for each of these
+    /// documents, at most 64 MiB. Searches and writes continue; what they remove meanwhile may keep its
+    /// space until the next call.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
 use crate::index::committer::{Builder, LEAST_WORTH};
 use crate::index::health::Event;
-use crate::index::upkeep::repack::Packing;
+use crate::index::upkeep::repack::Packed;
 
 /// Interval at which the thread looks for work.
 const IDLE: Duration = Duration::from_millis(200);
@@ -132,7 +132,7 @@ impl Desk {
 #[derive(Default)]
 struct Work {
     pass: Option<Pass>,
-    packing: Option<(Packing, Instant)>,
+    is_packing: bool,
     /// Entries over packs that the last repacking left, because packs cannot hold them.
     unpacked: u64,
 }
@@ -159,7 +159,7 @@ fn fold_until<F: Fingerprint>(desk: &Desk, shared: &Weak<Shared<F>>) {
         let (merging, time) = match outcome {
             Ok(rest) => {
                 failures = 0;
-                if work.pass.is_some() || work.packing.is_some() {
+                if work.pass.is_some() || work.is_packing {
                     (Merging::Working, begun.elapsed() * rest)
                 } else {
                     (Merging::Idle, IDLE)
@@ -191,30 +191,29 @@ impl<F: Fingerprint> Shared<F> {
         packed.map(|()| rest)
     }
 
+    /// Does nothing while a compaction repacks, which ends the repacking of the thread.
     fn pack_a_little(&self, work: &mut Work) -> Result<()> {
-        if work.packing.is_none() {
-            let least = FOLD_AFTER.max(self.store.state()?.documents / PACK_SHARE);
-            if self.store.entries_over_packs()?.saturating_sub(work.unpacked) < least {
-                return Ok(());
-            }
+        let least = FOLD_AFTER.max(self.store.state()?.documents / PACK_SHARE);
+        let is_due = self.store.entries_over_packs()?.saturating_sub(work.unpacked) >= least;
+        if !(work.is_packing || is_due) {
+            return Ok(());
         }
-        // One that fails, or that a compaction repeats, is given up: the next one begins with what it
-        // has done.
-        let packing = work.packing.take();
-        self.unless_repacked(|repacks| {
-            let (mut packing, began) = match packing {
-                Some(packing) => packing,
-                None => (self.begin_packing(repacks)?, Instant::now()),
-            };
-            if self.pack_step(&mut packing, repacks, &mut || ())? {
-                work.packing = Some((packing, began));
-            } else {
-                work.unpacked = packing.unpacked();
-                self.core.events.emit(&Event::Packed { took: began.elapsed() });
+        let stepped = self.unless_repacked(|repacks| {
+            if repacks.is_none() && is_due {
+                self.begin_packing(repacks)?;
             }
-            Ok(())
-        })
-        .map(drop)
+            self.pack_step(repacks, &mut || ())
+        });
+        work.is_packing = false;
+        match stepped?.flatten() {
+            Some(Packed::Some) => work.is_packing = true,
+            Some(Packed::All { took, unpacked }) => {
+                work.unpacked = unpacked;
+                self.core.events.emit(&Event::Packed { took });
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     /// Runs a step of the current pass, or begins a pass if one is due.

@@ -1,7 +1,7 @@
 //! Packs of a wreck: keys separate the files of two generations.
 //!
 //! Files of packs that a build wrote never overlap within a generation. So a file that overlaps a
-//! newer one is of an earlier generation and is left out. Packs that a compaction wrote are newer
+//! newer one is of an earlier generation and is left out. Packs that a repacking wrote are newer
 //! than all of them.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::store::data::cursor::in_order;
 use crate::store::{Family, engine_error};
 
 impl Work<'_> {
-    /// Ingests files of packs behind what compactions wrote.
+    /// Ingests files of packs behind what repackings wrote.
     ///
     /// A file that overlaps one before it is of another generation.
     pub(super) fn ingest_packs(
