@@ -194,7 +194,9 @@ impl<F: Fingerprint> Shared<F> {
     /// Does nothing while a compaction repacks, which ends the repacking of the thread.
     fn pack_a_little(&self, work: &mut Work) -> Result<()> {
         let least = FOLD_AFTER.max(self.store.state()?.documents / PACK_SHARE);
-        let is_due = self.store.entries_over_packs()?.saturating_sub(work.unpacked) >= least;
+        let entries = self.store.entries_over_packs()?;
+        work.unpacked = work.unpacked.min(entries);
+        let is_due = entries - work.unpacked >= least;
         if !(work.is_packing || is_due) {
             return Ok(());
         }

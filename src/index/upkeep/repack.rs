@@ -28,6 +28,8 @@ pub(in crate::index) struct Packing {
     stages: VecDeque<Stage>,
     /// Entries that packs cannot hold, of the documents in the end.
     unpacked: u64,
+    /// Whether any step has changed anything.
+    has_moved: bool,
 }
 
 impl fmt::Debug for Packing {
@@ -97,7 +99,7 @@ impl<F: Fingerprint> Shared<F> {
             stages.push_back(Stage::Flush);
             stages.extend(FAMILIES.map(|family| Stage::Clear(Obsolete::of(family))));
         }
-        **repacks = Some(Packing { began: Instant::now(), stages, unpacked: 0 });
+        **repacks = Some(Packing { began: Instant::now(), stages, unpacked: 0, has_moved: false });
         Ok(())
     }
 
@@ -111,9 +113,11 @@ impl<F: Fingerprint> Shared<F> {
         between: &mut dyn FnMut(),
     ) -> Result<Option<Packed>> {
         let Some(mut packing) = repacks.take() else { return Ok(None) };
-        let Packing { began, stages, unpacked } = &mut packing;
+        let Packing { began, stages, unpacked, has_moved } = &mut packing;
         let Some(stage) = stages.front_mut() else {
-            return Ok(Some(Packed::All { took: began.elapsed(), unpacked: *unpacked }));
+            // One that found nothing would find nothing again: RocksDB counts replaced entries twice.
+            let unpacked = if *has_moved { *unpacked } else { self.store.entries_over_packs()? };
+            return Ok(Some(Packed::All { took: began.elapsed(), unpacked }));
         };
         let is_done = match stage {
             Stage::Pack(packs) => match packs.next()? {
@@ -125,6 +129,7 @@ impl<F: Fingerprint> Shared<F> {
                 Some(portion) => {
                     between();
                     self.move_entries(|batch| portion.stage(batch))?;
+                    *has_moved = true;
                     false
                 }
             },
@@ -141,6 +146,7 @@ impl<F: Fingerprint> Shared<F> {
                 Some(entries) => {
                     between();
                     self.move_entries(|batch| entries.stage(batch))?;
+                    *has_moved = true;
                     false
                 }
             },
