@@ -9,8 +9,9 @@ use crate::store::{Cursor, Family, Snapshot};
 
 /// Members that one step rewrites, roughly.
 ///
-/// This takes about 45 KB in the log, which a concurrent write may wait for.
-const STEP_MEMBERS: usize = 1 << 14;
+/// This takes about 180 KB in the log, which a concurrent write may wait for. Each step waits for its
+/// turn, and whoever is woken takes a processor from another thread: smaller steps slow searches.
+const STEP_MEMBERS: usize = 1 << 16;
 
 /// Length above which a rewritten run is cut, in members.
 const LONGEST_RUN: usize = RUN_MEMBERS + RUN_MEMBERS / 2;

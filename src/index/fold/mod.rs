@@ -66,7 +66,7 @@ pub struct CompactReport {
 impl<F: Fingerprint> Index<F> {
     /// Merges all current delta entries into runs, step by step.
     ///
-    /// Searches and writes continue and wait for no step. Each step is one atomic batch of about 45
+    /// Searches and writes continue and wait for no step. Each step is one atomic batch of about 180
     /// KB. Until the pass ends, it takes 16 bytes of memory for each 64-bit delta entry. Delta entries
     /// may remain if others insert or remove documents meanwhile. Finally
     /// compacts the region of delta entries.

@@ -8,8 +8,8 @@ use super::overlay::REMOVED;
 use crate::error::Result;
 use crate::store::{Batch, Family, Store, engine_error};
 
-/// Entries that one batch deletes, so that a writer waits about a millisecond for it.
-const ENTRIES: usize = 1024;
+/// Entries that one batch deletes, so that a writer waits about two milliseconds for it.
+const ENTRIES: usize = 2048;
 /// Entries that one step reads at most.
 const READ: usize = 1 << 13;
 

@@ -20,10 +20,10 @@ use crate::store::bytes::codec;
 use crate::store::bytes::pack::{Layout, Member, MemberKey, number};
 use crate::store::{Batch, Family, Store, engine_error};
 
-/// Packs that one batch rewrites, so that a writer waits about a millisecond for it.
-const PORTION: usize = 32;
+/// Packs that one batch rewrites, so that a writer waits about two milliseconds for it.
+const PORTION: usize = 64;
 /// Changes that one batch makes to them, for the same reason.
-const CHANGES: usize = 1024;
+const CHANGES: usize = 2048;
 /// Entries that one step reads at most. Those with other keys change nothing.
 const ENTRIES: usize = 1 << 13;
 
