@@ -201,6 +201,11 @@ impl<F: Fingerprint> Committer<F> {
         *self.folds.written() = None;
     }
 
+    /// Returns whether a pass is at work, which steps of writers may have ended.
+    pub(in crate::index) fn is_folding(&self) -> bool {
+        self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Waits until no other step runs. Begins a pass if there is none.
     pub(in crate::index) fn merge_step(&self) -> Result<Step<'_, F>> {
         self.step(self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner))

@@ -31,9 +31,7 @@ const PACK_SHARE: u64 = 2;
 
 /// Rest after a step, as a multiple of its time, which leaves the CPUs to searches and writes.
 ///
-/// Shorter once writes are ahead of the merge: half of it at twice the entries that a pass begins
-/// with, and as long as the step at four times; also if two or four fifths of the memory for
-/// unmerged fingerprints are in use.
+/// Shorter once writes are ahead of the thread: see [`rest`].
 const REST: u32 = 7;
 
 /// Rest after a step that failed, for example on a full disk. Doubled up to [`LONGEST_REST`].
@@ -188,17 +186,18 @@ impl<F: Fingerprint> Shared<F> {
     fn work_a_little(&self, work: &mut Work) -> Result<u32> {
         let packed = self.pack_a_little(work);
         let rest = self.fold_a_little(&mut work.pass)?;
-        packed.map(|()| rest)
+        Ok(rest.min(packed?))
     }
 
     /// Does nothing while a compaction repacks, which ends the repacking of the thread.
-    fn pack_a_little(&self, work: &mut Work) -> Result<()> {
+    fn pack_a_little(&self, work: &mut Work) -> Result<u32> {
         let least = FOLD_AFTER.max(self.store.state()?.documents / PACK_SHARE);
         let entries = self.store.entries_over_packs()?;
         work.unpacked = work.unpacked.min(entries);
-        let is_due = entries - work.unpacked >= least;
+        let waiting = entries - work.unpacked;
+        let is_due = waiting >= least;
         if !(work.is_packing || is_due) {
-            return Ok(());
+            return Ok(REST);
         }
         let stepped = self.unless_repacked(|repacks| {
             if repacks.is_none() && is_due {
@@ -215,7 +214,7 @@ impl<F: Fingerprint> Shared<F> {
             }
             None => {}
         }
-        Ok(())
+        Ok(rest(waiting / least))
     }
 
     /// Runs a step of the current pass, or begins a pass if one is due.
@@ -233,19 +232,65 @@ impl<F: Fingerprint> Shared<F> {
             self.committer.begin_fold();
             events.emit(&Event::MergeBegan);
         }
+        let is_at_work = pass.is_none() || self.committer.is_folding();
         let current = pass.get_or_insert_with(|| Pass { began: Instant::now(), merged: 0 });
-        let step = self.merge_step()?;
-        current.merged += step.merged;
-        if step.ends_pass {
+        let ends_pass = if is_at_work {
+            let step = self.merge_step()?;
+            current.merged += step.merged;
+            step.ends_pass
+        } else {
+            true
+        };
+        if ends_pass {
             self.clear_deltas()?;
             events
                 .emit(&Event::MergeEnded { merged: current.merged, took: current.began.elapsed() });
             *pass = None;
         }
-        Ok(match fifths.max(waiting / least) {
-            0..2 => REST,
-            2..4 => REST / 2,
-            _ => 1,
-        })
+        // Also if two or four fifths of the memory for unmerged fingerprints are in use.
+        Ok(rest(fifths.max(waiting / least)))
+    }
+}
+
+/// Returns the rest if `times` as many entries wait as the thread begins with.
+fn rest(times: u64) -> u32 {
+    match times {
+        0..2 => REST,
+        2..4 => REST / 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::index::{Durability, Index, IndexOptions};
+
+    #[test]
+    fn the_thread_ends_a_pass_whose_last_step_a_writer_ran() {
+        let directory = tempfile::tempdir().unwrap();
+        let ended = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&ended);
+        let options = IndexOptions::new().on_event(move |event| {
+            if let Event::MergeEnded { .. } = event {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let index = Index::<u64>::create(directory.path(), &options).unwrap();
+        let documents: Vec<_> = (0..FOLD_AFTER)
+            .map(|key| (key.to_be_bytes(), key.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .collect();
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        let (shared, mut work) = (&*index.shared, Work::default());
+        shared.work_a_little(&mut work).unwrap();
+        assert!(work.pass.is_some() && ended.load(Ordering::Relaxed) == 0);
+        while !shared.merge_step().unwrap().ends_pass {}
+        index.insert(b"new", 7).unwrap();
+        shared.work_a_little(&mut work).unwrap();
+        assert!(work.pass.is_none() && ended.load(Ordering::Relaxed) == 1);
+        assert!(!shared.committer.is_folding(), "no other pass has begun");
     }
 }

@@ -125,13 +125,23 @@ impl<F: Fingerprint> Unmerged<F> {
     }
 
     /// Returns true if memory is short, and writers are to merge.
+    ///
+    /// Beside a thread that merges, they do so later: once it does not keep up.
     pub(super) fn want_merging(&self) -> bool {
-        self.limits.builder == Builder::Writers && self.is_full()
+        match self.limits.builder {
+            Builder::Writers => self.is_full(),
+            Builder::Background => self.fifths() >= 4 || self.lacks(),
+            Builder::Search => false,
+        }
     }
 
     /// Returns true if half of the memory is in use, or if it lacks some.
     pub(super) fn is_full(&self) -> bool {
-        2 * self.present() > self.limits.budget || self.epochs.iter().any(|epoch| epoch.lacks())
+        2 * self.present() > self.limits.budget || self.lacks()
+    }
+
+    fn lacks(&self) -> bool {
+        self.epochs.iter().any(|epoch| epoch.lacks())
     }
 
     /// Returns how much of the memory is in use, in fifths.

@@ -23,9 +23,12 @@ impl Pair {
 
     fn with(seed: u64, memory: usize) -> Self {
         let kinds = if memory > 16 << 20 { 1 << 22 } else { 1 << 18 };
+        Self::of(seed, kinds, &IndexOptions::new().memory(memory))
+    }
+
+    fn of(seed: u64, kinds: u64, options: &IndexOptions) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = IndexOptions::new().memory(memory);
-        let index = Index::create(directory.path(), &options).unwrap();
+        let index = Index::create(directory.path(), options).unwrap();
         let rng = fastrand::Rng::with_seed(seed);
         Self { directory, index, model: BTreeMap::new(), rng, kinds }
     }
@@ -161,6 +164,19 @@ fn writers_merge_once_half_of_the_memory_is_full() {
     assert!((1 << 20..2 << 20).contains(&most), "{most} bytes");
     let stats = pair.index.stats(&()).unwrap();
     assert!(stats.runs > 0 && stats.delta_entries < 262_144, "{}", stats.delta_entries);
+}
+
+#[test]
+fn writers_merge_if_the_background_merge_falls_behind() {
+    let options = IndexOptions::new().memory(16 << 20).background_merge(true);
+    let mut pair = Pair::of(25, 1 << 22, &options);
+    let mut most = 0;
+    for _ in 0..60 {
+        pair.insert(20_000);
+        most = most.max(pair.bytes());
+    }
+    assert!(most < 2 << 20, "{most} bytes");
+    assert!(pair.judge(), "memory has them all");
 }
 
 #[test]
