@@ -10,3 +10,4 @@ pub(super) mod repack;
 pub(crate) mod resources;
 mod unpacked;
 pub(super) mod view;
+mod walk;

@@ -5,8 +5,9 @@
 
 use super::cursor;
 use super::overlay::REMOVED;
+use super::walk::Walk;
 use crate::error::Result;
-use crate::store::{Batch, Family, Store, engine_error};
+use crate::store::{Batch, Family, Store};
 
 /// Entries that one batch deletes, so that a writer waits about two milliseconds for it.
 const ENTRIES: usize = 2048;
@@ -16,9 +17,8 @@ const READ: usize = 1 << 13;
 /// A walk over the overlay. Nothing else may change packs until it ends.
 pub(crate) struct Obsolete {
     family: Family,
-    /// The key at which it continues, until its end.
-    from: Option<Vec<u8>>,
-    /// The first pack at or after that key, if there is any.
+    walk: Walk,
+    /// The first pack at or after the key at which the walk continues, if there is any.
     ///
     /// A seek to the key would step over all packs between them that were deleted.
     pack: Option<Vec<u8>>,
@@ -34,28 +34,18 @@ pub(crate) struct ObsoleteEntries {
 
 impl Obsolete {
     pub(crate) fn of(family: Family) -> Self {
-        Self { family, from: Some(Vec::new()), pack: Some(Vec::new()) }
+        Self { family, walk: Walk::over(family), pack: Some(Vec::new()) }
     }
 
     /// Returns the next entries, or `None` after the last ones.
     pub(crate) fn next(&mut self, store: &Store) -> Result<Option<ObsoleteEntries>> {
         let Some(packs) = store.packs(self.family)? else { return Ok(None) };
-        let Some(from) = self.from.take() else { return Ok(None) };
-        let handle = store.handle(self.family)?;
-        let mut overlay = store.db.raw_iterator_cf_opt(handle, cursor::passing());
         let mut base = packs.base(cursor::passing());
         let (mut keys, mut values) = (Vec::new(), Vec::new());
-        overlay.seek(&from);
         if let Some(pack) = &self.pack {
             base.seek(pack);
         }
-        let mut read = 0;
-        while let Some((key, value)) = overlay.item() {
-            if read == READ || keys.len() == ENTRIES {
-                self.from = Some(key.to_vec());
-                break;
-            }
-            read += 1;
+        let is_some = self.walk.step(store, cursor::passing(), READ, |key, value| {
             let packed = base.get_ahead(key)?;
             let is_obsolete = match &packed {
                 None => value == REMOVED,
@@ -65,11 +55,10 @@ impl Obsolete {
                 keys.push(key.to_vec());
                 values.push(value.to_vec());
             }
-            overlay.next();
-        }
-        overlay.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
+            Ok(keys.len() < ENTRIES)
+        })?;
         self.pack = base.pack().map(<[u8]>::to_vec);
-        Ok(Some(ObsoleteEntries { family: self.family, keys, values }))
+        Ok(is_some.then_some(ObsoleteEntries { family: self.family, keys, values }))
     }
 }
 

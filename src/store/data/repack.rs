@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::cursor::{self, Snapshot};
 use super::overlay::{Entries, REMOVED};
 use super::unpacked::Unpacked;
+use super::walk::Walk;
 use crate::error::Result;
 use crate::store::bytes::codec;
 use crate::store::bytes::pack::{Layout, Member, MemberKey, number};
@@ -41,8 +42,7 @@ pub(crate) struct Repacking {
     snapshot: Arc<Snapshot>,
     family: Family,
     layout: Layout,
-    /// The key at which reading continues, until the end of the overlay.
-    from: Option<Vec<u8>>,
+    walk: Walk,
     /// Changes that were read, ascending.
     ahead: VecDeque<(Member, Change)>,
     /// Documents that are not packed yet, so that their postings must not be.
@@ -82,7 +82,7 @@ impl Snapshot {
             snapshot: Arc::clone(self),
             family,
             layout: packs.layout(),
-            from: Some(Vec::new()),
+            walk: Walk::over(family),
             ahead: VecDeque::new(),
             documents,
             unpacked: 0,
@@ -129,30 +129,20 @@ impl Repacking {
 
     /// Reads changes ahead. Returns false after the last entry.
     fn read(&mut self) -> Result<bool> {
-        let Some(from) = self.from.take() else { return Ok(false) };
-        let store = self.snapshot.store();
-        let options = self.snapshot.of_state(cursor::passing());
-        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(self.family)?, options);
-        overlay.seek(&from);
-        let documents = self.documents.as_ref();
+        let Self { snapshot, family, layout, walk, ahead, documents, unpacked } = self;
+        let documents = documents.as_ref();
         let is_unpacked =
             |member: &Member| documents.is_some_and(|documents| documents.may_hold(member.key));
-        let (mut read, mut record) = (0, Vec::new());
-        while let Some((key, value)) = overlay.item() {
-            if read == ENTRIES || self.ahead.len() == CHANGES {
-                self.from = Some(key.to_vec());
-                break;
-            }
-            read += 1;
-            match change(self.family, self.layout, key, value, &mut record) {
+        let options = snapshot.of_state(cursor::passing());
+        let mut record = Vec::new();
+        walk.step(snapshot.store(), options, ENTRIES, |key, value| {
+            match change(*family, *layout, key, value, &mut record) {
                 Some((member, Change::Stored)) if is_unpacked(&member) => {}
-                Some(change) => self.ahead.push_back(change),
-                None => self.unpacked += 1,
+                Some(change) => ahead.push_back(change),
+                None => *unpacked += 1,
             }
-            overlay.next();
-        }
-        overlay.status().map_err(|e| engine_error(&self.family.to_string(), e))?;
-        Ok(true)
+            Ok(ahead.len() < CHANGES)
+        })
     }
 }
 

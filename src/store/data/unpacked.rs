@@ -6,9 +6,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::cursor::{self, Snapshot};
 use super::overlay::REMOVED;
+use super::walk::Walk;
 use crate::error::Result;
+use crate::store::Family;
 use crate::store::bytes::pack::PACKED_KEY;
-use crate::store::{Family, engine_error};
 
 /// Bits for each document: one in eight others is held too.
 const BITS: u64 = 8;
@@ -17,41 +18,48 @@ const SIZES: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 29;
 /// Entries that one step reads.
 const ENTRIES: usize = 1 << 14;
 
-/// The filter, while it is being filled and afterwards.
+/// The documents, while they are being read and afterwards.
 pub(super) struct Unpacked {
-    words: Vec<u64>,
-    /// The key at which reading continues, until the end of the overlay.
-    from: Option<Vec<u8>>,
+    filter: Filter,
+    walk: Walk,
 }
 
 impl Unpacked {
-    /// Prepares a filter for about this many documents.
+    /// Prepares for about this many documents.
     pub(super) fn sized(documents: u64) -> Self {
-        let bits = documents.saturating_mul(BITS).clamp(*SIZES.start(), *SIZES.end());
-        let words = bits.next_power_of_two() / u64::from(u64::BITS);
-        let words = usize::try_from(words).expect("it has at most 64 MiB");
-        Self { words: vec![0; words], from: Some(Vec::new()) }
+        Self { filter: Filter::sized(documents), walk: Walk::over(Family::Docs) }
     }
 
     /// Reads some of the overlay. Returns false once it has read all of it.
     pub(super) fn read(&mut self, snapshot: &Snapshot) -> Result<bool> {
-        let Some(from) = self.from.take() else { return Ok(false) };
-        let store = snapshot.store();
+        let Self { filter, walk } = self;
         let options = snapshot.of_state(cursor::passing());
-        let mut overlay = store.db.raw_iterator_cf_opt(store.handle(Family::Docs)?, options);
-        overlay.seek(&from);
-        for _ in 0..ENTRIES {
-            let Some((key, value)) = overlay.item() else { break };
+        walk.step(snapshot.store(), options, ENTRIES, |key, value| {
             if let Ok(key) = <[u8; PACKED_KEY]>::try_from(key)
                 && value != REMOVED
             {
-                self.hold(u64::from_be_bytes(key));
+                filter.hold(u64::from_be_bytes(key));
             }
-            overlay.next();
-        }
-        overlay.status().map_err(|e| engine_error(&Family::Docs.to_string(), e))?;
-        self.from = overlay.key().map(<[u8]>::to_vec);
-        Ok(true)
+            Ok(true)
+        })
+    }
+
+    /// Returns false if the overlay does not store the document.
+    pub(super) fn may_hold(&self, key: u64) -> bool {
+        self.filter.may_hold(key)
+    }
+}
+
+struct Filter {
+    words: Vec<u64>,
+}
+
+impl Filter {
+    fn sized(documents: u64) -> Self {
+        let bits = documents.saturating_mul(BITS).clamp(*SIZES.start(), *SIZES.end());
+        let words = bits.next_power_of_two() / u64::from(u64::BITS);
+        let words = usize::try_from(words).expect("it has at most 64 MiB");
+        Self { words: vec![0; words] }
     }
 
     fn hold(&mut self, key: u64) {
@@ -61,8 +69,7 @@ impl Unpacked {
         }
     }
 
-    /// Returns false if the overlay does not store the document.
-    pub(super) fn may_hold(&self, key: u64) -> bool {
+    fn may_hold(&self, key: u64) -> bool {
         let (word, bit) = self.place(key);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
@@ -83,7 +90,7 @@ mod tests {
     #[test]
     fn filters_hold_every_document_and_few_others() {
         for documents in [0, 1, 5000, 100_000] {
-            let mut filter = Unpacked::sized(documents);
+            let mut filter = Filter::sized(documents);
             (0..documents).for_each(|key| filter.hold(3 * key));
             assert!((0..documents).all(|key| filter.may_hold(3 * key)));
             let others = (0..10_000).filter(|key| filter.may_hold(3 * key + 1)).count();
