@@ -147,8 +147,8 @@ pub fn key(mut bytes: &[u8]) {
 }
 
 fn key_of<F: Fingerprint>(bytes: &[u8]) {
-    if let Ok(Some(number)) = delta_run::number(bytes) {
-        assert_eq!(delta_run::key(number), bytes);
+    if let Ok(Some(name)) = delta_run::Name::of(bytes) {
+        assert_eq!(name.key(), bytes);
     }
     for kind in [keys::Kind::Run, keys::Kind::Delta] {
         if let Ok(Some(permuted)) = keys::permuted::<F>(bytes, kind, 0) {

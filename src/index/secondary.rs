@@ -230,8 +230,8 @@ mod tests {
             results.map(|result| result.map(|_| secondary.index().header().format))
         };
         assert!(state(3).into_iter().all(|found| found.unwrap() == 3));
-        for found in state(7) {
-            assert!(matches!(found, Err(Error::FormatVersion { stored: 7, .. })), "{found:?}");
+        for found in state(9) {
+            assert!(matches!(found, Err(Error::FormatVersion { stored: 9, .. })), "{found:?}");
         }
         assert_eq!(secondary.index().header().format, 3, "the last one that could be read");
     }

@@ -63,16 +63,19 @@ use crate::error::{Error, Result, StoreErrorKind};
 use crate::exclusion;
 
 /// Version of the stored format: keys, runs, records and the meaning of the header.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 7;
 
 /// Version of an index that has packs.
-pub(crate) const PACKED_FORMAT: u32 = 6;
+pub(crate) const PACKED_FORMAT: u32 = 8;
 
 /// The first version, in which every table has its delta entries. With packs it is 2.
 pub(crate) const FIRST_FORMAT: u32 = 1;
 
 /// The first version in which only the first table has delta entries. With packs it is 4.
 const GATHERED_FORMAT: u32 = 3;
+
+/// The first version in which all delta entries are in delta runs. With packs it is 8.
+const NUMBERED_FORMAT: u32 = 7;
 
 /// Returns the format of a new index with or without packs.
 fn current_format(packed: bool) -> u32 {
@@ -277,15 +280,23 @@ impl Store {
         Err(Error::corrupt("log", detail))
     }
 
-    /// Returns how many tables, from the first on, may have delta entries.
+    /// Returns how many tables, from the first on, may have delta entries that are stored alone.
     pub(crate) fn tables_with_deltas(&self) -> usize {
-        if self.header.format < GATHERED_FORMAT { self.tables } else { 1 }
+        match self.header.format {
+            ..GATHERED_FORMAT => self.tables,
+            GATHERED_FORMAT..NUMBERED_FORMAT => 1,
+            NUMBERED_FORMAT.. => 0,
+        }
     }
 
-    /// States the present format, in one write with what it needs.
+    /// States the present format, in one write with what it needs, unless it is stated.
     ///
-    /// Later tables have no delta entries in it; the first one must have theirs.
-    pub(crate) fn raise_format(&mut self) -> Result<()> {
+    /// This write drops all delta entries that are stored alone, and `stage` adds delta runs that say
+    /// the same as those of the first table.
+    pub(crate) fn raise_format(
+        &mut self,
+        stage: impl FnOnce(&Self, &mut Batch<'_>) -> Result<()>,
+    ) -> Result<()> {
         let format = current_format(has_packs(self.header.format));
         if self.header.format == format {
             return Ok(());
@@ -293,7 +304,8 @@ impl Store {
         let header = HeaderRecord { format, ..self.header.clone() };
         let mut batch = self.batch()?;
         batch.put_header(&header);
-        for table in 1..self.tables_with_deltas() {
+        stage(self, &mut batch)?;
+        for table in 0..self.tables_with_deltas() {
             batch.delete_deltas(table)?;
         }
         batch.commit()?;
@@ -308,10 +320,10 @@ impl Store {
             self.db.raw_iterator_cf_opt(self.handle(table)?, data::cursor::in_order());
         entries.seek_to_last();
         entries.status().map_err(|e| engine_error(&table.to_string(), e))?;
-        match entries.key().map(delta_run::number).transpose()?.flatten() {
+        match entries.key().map(delta_run::Name::of).transpose()?.flatten() {
             None => Ok(0),
-            Some(last) => last.checked_add(1).ok_or_else(|| {
-                Error::corrupt(table.to_string(), format!("delta run has the number {last}"))
+            Some(delta_run::Name { number, .. }) => number.checked_add(1).ok_or_else(|| {
+                Error::corrupt(table.to_string(), format!("delta run has the number {number}"))
             }),
         }
     }

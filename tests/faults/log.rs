@@ -273,10 +273,10 @@ fn an_index_of_another_format_is_refused_by_both_versions() {
     let error = Index::<u64>::open(closed.path()).unwrap_err();
     assert!(matches!(error, Error::FormatVersion { stored: 9, .. }), "seals may differ: {error}");
     for error in index_with_header(|header| header[7..11].copy_from_slice(&[0, 0, 0, 9])) {
-        assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 6 }), "{error}");
+        assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 8 }), "{error}");
         assert_eq!(
             error.to_string(),
-            "index has format version 9; this library reads versions up to 6"
+            "index has format version 9; this library reads versions up to 8"
         );
     }
 }

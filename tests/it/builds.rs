@@ -332,7 +332,7 @@ fn assert_answers<F: Fingerprint>(index: &Index<F>, model: &Model<F>, context: &
 fn packed_as_others<F: Fingerprint>(seed: u64) -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     // Row numbers are packed, names are not; a mixed index has both.
-    for (kind, format) in [("rows", 6), ("names", 5), ("both", 6)] {
+    for (kind, format) in [("rows", 8), ("names", 7), ("both", 8)] {
         let mut rng = Rng::new(seed);
         let key = |row: usize| match kind {
             "rows" => (row as u64).to_be_bytes().to_vec(),
@@ -410,7 +410,7 @@ fn packed_documents_answer_as_all_others_do() -> Result<()> {
 fn the_format_says_whether_documents_are_packed() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    for (key, format) in [(&b"12345678"[..], 6), (b"123456789", 6), (b"1", 6)] {
+    for (key, format) in [(&b"12345678"[..], 8), (b"123456789", 8), (b"1", 8)] {
         let mut builder = Builder::<u64>::create(path, &IndexOptions::new(), &small())?;
         builder.push(key, 7, 0)?;
         builder.finish(&(), &mut |_, _| ())?;
@@ -419,7 +419,7 @@ fn the_format_says_whether_documents_are_packed() -> Result<()> {
     assert!(Index::<u64>::open(path)?.remove(b"12345678")?);
     let builder = Builder::<u64>::create(path, &IndexOptions::new(), &small())?;
     builder.finish(&(), &mut |_, _| ())?;
-    assert_eq!(Header::read(path)?.format, 5, "no document is packed any more");
+    assert_eq!(Header::read(path)?.format, 7, "no document is packed any more");
     assert_eq!(Index::<u64>::open(path)?.len()?, 2);
     Ok(())
 }

@@ -25,7 +25,7 @@ fn the_header_is_read_without_knowing_the_width() -> Result<()> {
     let made = options::<u128>("5x2r1").distance(4).pipeline("words/1");
     drop(Index::<u128>::create(directory.path(), &made)?);
     let header = Header::read(directory.path())?;
-    assert_eq!((header.format, header.bits, header.distance), (5, 128, 4));
+    assert_eq!((header.format, header.bits, header.distance), (7, 128, 4));
     assert_eq!((header.plan.as_str(), header.pipeline.as_str()), ("5x2r1", "words/1"));
     let index = Index::<u128>::open(directory.path())?;
     assert_eq!(*index.header(), header);

@@ -1,6 +1,6 @@
 //! Indexes that an earlier version stored: they open and answer, or are refused by name.
 //!
-//! The archives in `tests/fixtures/format-1`, `-2` and `-3` are never rewritten. A version that changes the format
+//! The archives in `tests/fixtures/format-1`, `-2`, `-3` and `-5` are never rewritten. A version that changes the format
 //! adds a folder of archives, and either reads the old ones or refuses them with
 //! [`Error::FormatVersion`]. `cargo nextest run --run-ignored only years` writes the missing
 //! archives of the present format.
@@ -74,7 +74,7 @@ fn numbers_left() -> Model<u128> {
 
 #[test]
 fn an_index_of_fingerprints_of_an_earlier_format_is_searched_checked_and_written() -> Result<()> {
-    for format in [1, 3] {
+    for format in [1, 3, 5] {
         fingerprints_of(format)?;
     }
     Ok(())
@@ -91,7 +91,7 @@ fn fingerprints_of(format: u32) -> Result<()> {
     let entries = reading.stats(&())?.delta_entries;
     assert!(entries > 0, "it has delta entries");
     let index = Index::<u128>::open(&path)?;
-    assert_eq!((index.header().format, index.stats(&())?.delta_entries), (5, entries));
+    assert_eq!((index.header().format, index.stats(&())?.delta_entries), (7, entries));
     assert_holds(&index, &model, "as it was stored");
     for query in model.values().step_by(7) {
         for distance in [0, 6, 20] {
@@ -130,7 +130,7 @@ fn rows_left() -> Model<u64> {
 
 #[test]
 fn an_index_of_row_numbers_of_an_earlier_format_is_searched_checked_and_written() -> Result<()> {
-    for (folder, format) in [(2, 2), (3, 4)] {
+    for (folder, format) in [(2, 2), (3, 4), (5, 6)] {
         rows_of(folder, format)?;
     }
     Ok(())
@@ -143,7 +143,7 @@ fn rows_of(folder: u32, format: u32) -> Result<()> {
     let mut model = rows_left();
     assert_holds(&Index::<u64>::open_read_only(&path)?, &model, "read only");
     let index = Index::<u64>::open(&path)?;
-    assert_eq!(index.header().format, 6);
+    assert_eq!(index.header().format, 8);
     for query in model.values().step_by(7) {
         for distance in [0, 3, 8] {
             let found = index.search(Query::new(*query).distance(distance))?;
@@ -196,7 +196,7 @@ fn an_index_of_texts_of_format_1_is_searched_by_text_or_refused_by_name() -> Res
 #[ignore = "writes the fixture where it is missing; see the module"]
 fn years_are_prepared_for() -> Result<()> {
     let directory = tempfile::tempdir().unwrap();
-    if !stored(5, "raw-128").exists() {
+    if !stored(7, "raw-128").exists() {
         let raw = directory.path().join("raw-128");
         let options = IndexOptions::new().plan(Plan::named("4", 128)?).distance(6).memory(16 << 20);
         let numbers: Vec<_> = numbers().into_iter().collect();
@@ -212,7 +212,7 @@ fn years_are_prepared_for() -> Result<()> {
             numbers.iter().map(|(key, _)| key).filter(|key| key[3] % 10 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
-    if !stored(5, "rows-64").exists() {
+    if !stored(7, "rows-64").exists() {
         let rows = directory.path().join("rows-64");
         let options = IndexOptions::new().memory(16 << 20);
         let (bulk, rest) = (packed_rows(), packed_rows().split_off(300));
@@ -226,7 +226,7 @@ fn years_are_prepared_for() -> Result<()> {
         let gone: Vec<_> = bulk.iter().map(|(key, _)| key).filter(|key| key[7] % 7 == 0).collect();
         index.remove_batch(&gone, Durability::Synced)?;
     }
-    if !stored(5, "text-64").exists() {
+    if !stored(7, "text-64").exists() {
         let text = directory.path().join("text-64");
         let pipeline = pipeline()?;
         let options =
@@ -260,8 +260,8 @@ fn years_are_prepared_for() -> Result<()> {
         for path in needless {
             fs::remove_file(path).unwrap();
         }
-        fs::create_dir_all(stored(5, name).parent().unwrap()).unwrap();
-        tar("-cf", &stored(5, name), directory.path(), name);
+        fs::create_dir_all(stored(7, name).parent().unwrap()).unwrap();
+        tar("-cf", &stored(7, name), directory.path(), name);
     }
     Ok(())
 }

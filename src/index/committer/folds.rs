@@ -1,21 +1,15 @@
 //! Folds: merges delta entries into runs while others search and write.
 //!
 //! A pass reads the delta entries of a snapshot, merges them into the runs of one table after the
-//! other, in steps, and deletes them last. Until then they override the runs, so the set of a table
-//! is the same at any moment. Only merges create or cut runs, and only one step runs at a time, so a
-//! step conflicts with nobody.
-//!
-//! Delta runs are deleted first, because entries that are stored alone override them. No write
-//! replaces a delta run. The deletion of the others conflicts with a write that has replaced an
-//! entry since. So writes are recorded during a pass, and entries of what they changed stay for the
-//! next one.
+//! other, in steps, and deletes their delta runs last, in order. Until then they override the runs, so
+//! the set of a table is the same at any moment. Only merges create or cut runs, only one step runs at
+//! a time, and no write replaces a delta run: a step conflicts with nobody.
 
-use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
+use super::Committer;
 use super::taken::Taken;
 use super::unmerged::Epoch;
-use super::{Committer, Turn};
 use crate::error::Result;
 use crate::exclusion::{self, Held};
 use crate::fail_point::fail_point;
@@ -27,14 +21,8 @@ use crate::store::{Batch, Snapshot};
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
-/// Keys deleted in one batch, which holds writers up if any removes a fingerprint.
-const DELETED_TOGETHER: usize = 1 << 10;
-
-/// Changes recorded during a pass. With more, it deletes nothing and the next one begins again.
-const MOST_RECORDED: usize = 1 << 22;
-
-/// Recorded changes from which a step looks at them: many in order cost less than a few at a time.
-const LEARNT_TOGETHER: usize = if cfg!(test) { 3 } else { 1 << 16 };
+/// Delta runs deleted in one batch.
+const DELETED_TOGETHER: usize = if cfg!(test) { 4 } else { 1 << 10 };
 
 /// Fewest delta entries for which a pass begins if memory is short.
 pub(in crate::index) const LEAST_WORTH: u64 = 1 << 14;
@@ -49,9 +37,6 @@ const LEAST_PAID: u64 = 1 << 11;
 #[derive(Debug)]
 pub(super) struct Folds<F> {
     pass: Mutex<Option<Pass<F>>>,
-    /// Fingerprints that were added or removed since the last look. `None` without a pass, or if
-    /// they are too many.
-    written: Mutex<Option<Vec<F>>>,
     /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
     /// Number of delta entries that are not merged, roughly.
@@ -79,34 +64,17 @@ struct Pass<F> {
     /// How many delta entries are done, in the order of that table.
     done: usize,
     /// How many delta runs are deleted.
-    deleted_runs: usize,
-    /// Fingerprints with a delta entry stored alone that writes have changed since the pass began.
-    changed: HashSet<F>,
-    /// Those of them that are still removed by entries of before.
-    kept: Vec<F>,
+    deleted: usize,
 }
 
 impl<F: Fingerprint> Pass<F> {
-    /// Turns to a table, or to the deletion of what is stored alone in the first one.
+    /// Turns to a table. There is none behind the last one.
     fn turn_to(&mut self, table: usize, tables: &[Table]) {
         self.table = table;
         self.done = 0;
-        match (tables.get(table), tables.first()) {
-            (Some(table), _) => self.taken.turn_to(table),
-            (None, Some(first)) => {
-                self.taken.keep_alone();
-                self.taken.turn_to(first);
-            }
-            (None, None) => (),
+        if let Some(table) = tables.get(table) {
+            self.taken.turn_to(table);
         }
-    }
-
-    /// Takes over what writers have changed since the last call. Returns false if that is unknown.
-    fn learn(&mut self, folds: &Folds<F>) -> bool {
-        let written = folds.written().as_mut().map(std::mem::take);
-        let known = written.is_some();
-        self.changed.extend(self.taken.alone_among(written.unwrap_or_default()));
-        known
     }
 }
 
@@ -150,7 +118,6 @@ impl<F: Fingerprint> Folds<F> {
     pub(super) fn new(unmerged: u64, next_run: u64) -> Self {
         Self {
             pass: Mutex::new(None),
-            written: Mutex::default(),
             announced: AtomicU64::new(0),
             unmerged: AtomicU64::new(unmerged),
             owed: AtomicI64::new(0),
@@ -163,33 +130,16 @@ impl<F: Fingerprint> Folds<F> {
         self.next_run.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records the changes of a batch to the tables. The caller holds the writer lock.
-    pub(super) fn announce(&self, added: &[F], removed: &[F]) {
-        let entries = (added.len() + removed.len()) as u64;
+    /// Counts the delta entries of a batch. The caller holds the writer lock.
+    pub(super) fn announce(&self, entries: usize) {
+        let entries = entries as u64;
         self.announced.fetch_add(entries, Ordering::Relaxed);
         self.unmerged.fetch_add(entries, Ordering::Relaxed);
         self.owed.fetch_add(entries.cast_signed(), Ordering::Relaxed);
-        let mut written = self.written();
-        if let Some(changed) = &mut *written {
-            changed.extend_from_slice(added);
-            changed.extend_from_slice(removed);
-            if changed.len() > MOST_RECORDED {
-                *written = None;
-            }
-        }
     }
 
     pub(super) fn unmerged(&self) -> u64 {
         self.unmerged.load(Ordering::Relaxed)
-    }
-
-    /// Returns how many changes no pass has looked at.
-    fn recorded(&self) -> usize {
-        self.written().as_ref().map_or(0, Vec::len)
-    }
-
-    fn written(&self) -> MutexGuard<'_, Option<Vec<F>>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -198,7 +148,6 @@ impl<F: Fingerprint> Committer<F> {
     pub(in crate::index) fn begin_fold(&self) {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
         *pass = None;
-        *self.folds.written() = None;
     }
 
     /// Returns whether a pass is at work, which steps of writers may have ended.
@@ -242,20 +191,31 @@ impl<F: Fingerprint> Committer<F> {
         Ok(step)
     }
 
+    /// Commits a batch of a merge while inserts continue.
+    fn commit_beside(&self, batch: Batch<'_>) -> Result<()> {
+        let turn = self.turn();
+        let _flight = turn.take_off();
+        let _held = Held::new();
+        drop(turn);
+        fail_point!("fold.staged");
+        sync::pause();
+        batch.commit()?;
+        fail_point!("fold.logged");
+        Ok(())
+    }
+
     fn begin_pass(&self) -> Result<Pass<F>> {
-        // Announced delta entries are in the snapshot, and those announced later are recorded.
+        // Announced delta entries are in the snapshot.
         let turn = self.turn_alone();
         let announced = self.folds.announced.load(Ordering::Relaxed);
         let (since, most) = {
             let unmerged = &mut self.published().unmerged;
             (unmerged.begin(), unmerged.most().max(LEAST_TOGETHER))
         };
-        *self.folds.written() = Some(Vec::new());
         let snapshot = self.store.snapshot();
         drop(turn);
         let tables = self.core.plan.tables();
-        let read = Deltas::some(&snapshot, tables, most);
-        let (deltas, complete) = read.inspect_err(|_| *self.folds.written() = None)?;
+        let (deltas, complete) = Deltas::some(&snapshot, tables, most)?;
         let mut pass = Pass {
             announced,
             since,
@@ -264,42 +224,11 @@ impl<F: Fingerprint> Committer<F> {
             complete,
             table: 0,
             done: 0,
-            deleted_runs: 0,
-            changed: HashSet::new(),
-            kept: Vec::new(),
+            deleted: 0,
         };
         pass.turn_to(if pass.count > 0 { 0 } else { tables.len() }, tables);
         Ok(pass)
     }
-}
-
-fn commit(batch: Batch<'_>) -> Result<()> {
-    fail_point!("fold.staged");
-    sync::pause();
-    batch.commit()?;
-    fail_point!("fold.logged");
-    Ok(())
-}
-
-/// Commits a batch while inserts continue. Removals wait until nothing is in flight.
-fn commit_beside<F: Fingerprint>(turn: Turn<'_, F>, batch: Batch<'_>) -> Result<()> {
-    let _flight = turn.take_off();
-    let _held = Held::new();
-    drop(turn);
-    commit(batch)
-}
-
-/// Deletes the next delta runs, which all tables have taken in and no write replaces.
-fn delete_runs<F: Fingerprint>(committer: &Committer<F>, pass: &mut Pass<F>) -> Result<Stepped> {
-    let mut batch = committer.store.batch()?;
-    let mut deleted = pass.deleted_runs;
-    for number in pass.taken.runs().iter().skip(deleted).take(DELETED_TOGETHER) {
-        batch.delete_delta_run(*number)?;
-        deleted += 1;
-    }
-    commit_beside(committer.turn(), batch)?;
-    pass.deleted_runs = deleted;
-    Ok(Stepped::merged(0))
 }
 
 impl<F: Fingerprint> Step<'_, F> {
@@ -317,9 +246,6 @@ impl<F: Fingerprint> Step<'_, F> {
         if pass.table == committer.store.tables() {
             return self.delete();
         }
-        if committer.folds.recorded() >= LEARNT_TOGETHER {
-            pass.learn(&committer.folds);
-        }
         let ahead = pass.taken.entries().get(pass.done..).unwrap_or_default();
         let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
         let mut batch = committer.store.batch()?;
@@ -331,7 +257,7 @@ impl<F: Fingerprint> Step<'_, F> {
             batch.put_run(pass.table, *last, value)?;
         }
         if changes > 0 {
-            commit_beside(committer.turn(), batch)?;
+            committer.commit_beside(batch)?;
         }
         pass.done += merged.deltas;
         if pass.done == pass.taken.entries().len() {
@@ -340,50 +266,27 @@ impl<F: Fingerprint> Step<'_, F> {
         Ok(Stepped::merged(merged.deltas))
     }
 
-    /// Deletes the next delta entries, which all tables have taken in, or ends the pass.
+    /// Deletes the next delta runs, which all tables have taken in, or ends the pass.
     fn delete(mut self) -> Result<Stepped> {
         let committer = self.committer;
         let pass = self.pass();
-        if pass.deleted_runs == 0 && pass.done == 0 {
+        if pass.deleted == 0 {
             // Searches must find in runs what they may no longer find in memory or in the log.
             committer.withdraw_runs();
         }
-        if pass.deleted_runs < pass.taken.runs().len() {
-            return delete_runs(committer, pass);
-        }
-        // Within the turn only what was written since.
-        pass.learn(&committer.folds);
-        let turn = committer.turn();
-        let known = pass.learn(&committer.folds);
-        let until = pass.taken.entries().len().min(pass.done + DELETED_TOGETHER);
-        let some = pass.taken.entries().get(pass.done..until).unwrap_or_default();
-        let mut batch = committer.store.batch()?;
-        let (mut deletes, mut removes) = (false, false);
-        for (entry, delta) in some.iter().filter(|_| known) {
-            let fingerprint = pass.taken.fingerprint(*entry);
-            if !pass.changed.contains(&fingerprint) {
-                deletes = true;
-                removes |= *delta == Delta::Removed;
-                batch.delete_entry(0, Kind::Delta, *entry)?;
-            } else if *delta == Delta::Removed {
-                // The write that changed it may have failed.
-                pass.kept.push(fingerprint);
+        let rest = pass.taken.runs().get(pass.deleted..).unwrap_or_default();
+        if !rest.is_empty() {
+            let mut batch = committer.store.batch()?;
+            let some = rest.get(..DELETED_TOGETHER).unwrap_or(rest);
+            for name in some {
+                batch.delete_delta_run(*name)?;
             }
-        }
-        if removes {
-            // An insert of a removed fingerprint must not reach the log before its entry is deleted.
-            commit(batch)?;
-            drop(turn);
-        } else if deletes {
-            commit_beside(turn, batch)?;
-        } else {
-            drop(turn);
-        }
-        pass.done = until;
-        if pass.done < pass.taken.entries().len() {
+            let deleted = some.len();
+            committer.commit_beside(batch)?;
+            pass.deleted += deleted;
             return Ok(Stepped::merged(0));
         }
-        let complete = pass.complete && known;
+        let complete = pass.complete;
         let more = !self.end(complete);
         Ok(Stepped { merged: 0, ends_pass: complete, more })
     }
@@ -393,17 +296,13 @@ impl<F: Fingerprint> Step<'_, F> {
         let committer = self.committer;
         let pass = self.pass.take().expect("a step is made with a pass, and ends with it");
         let turn = committer.turn();
-        *committer.folds.written() = None;
         let unmerged = if complete {
             committer.folds.announced.load(Ordering::Relaxed) - pass.announced
         } else {
             committer.folds.unmerged().saturating_sub(pass.count).max(1)
         };
         committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
-        let ended = complete.then(|| {
-            pass.since.add(&[], &pass.kept);
-            committer.published().unmerged.end(&pass.since)
-        });
+        let ended = complete.then(|| committer.published().unmerged.end(&pass.since));
         drop(turn);
         // The published reader holds what the pass has taken in.
         committer.withdraw();

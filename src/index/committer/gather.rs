@@ -1,19 +1,21 @@
-//! Gathering: an index of an earlier format gets its delta entries into the first table.
+//! Gathering: an index of an earlier format gets its delta entries into delta runs.
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::read::deltas;
 use crate::plan::Table;
-use crate::store::keys::Kind;
-use crate::store::{Family, Store};
+use crate::store::delta_run::{MOST_MEMBERS, Name};
+use crate::store::keys::{Delta, Kind};
+use crate::store::{Batch, Family, Store};
 
 /// Entries that one batch adds to the first table.
 const ADDED_TOGETHER: usize = if cfg!(test) { 7 } else { 1 << 14 };
 
-/// Gathers the delta entries of all tables in the first one, and states the present format.
+/// Gathers the delta entries of all tables in delta runs, and states the present format.
 ///
-/// They are added first, which changes no set of an old index. One batch then states the format and
-/// drops those of later tables. So an interruption leaves an index of one format or the other.
+/// Those of later tables are added to the first one, which changes no set of an old index. One batch
+/// then states the format and stores all of them as delta runs, which takes as much memory. So an
+/// interruption leaves an index of one format or the other.
 pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Table]) -> Result<()> {
     let Some((first, later)) = tables.split_first() else { return Ok(()) };
     let stored = store.tables_with_deltas();
@@ -36,7 +38,39 @@ pub(in crate::index) fn gather<F: Fingerprint>(store: &mut Store, tables: &[Tabl
             batch.commit()?;
         }
     }
-    store.raise_format()
+    store.raise_format(stage_runs::<F>)
+}
+
+/// Stages delta runs that say what the first table's entries say that are stored alone.
+///
+/// These override the delta runs before them, and so do new ones.
+fn stage_runs<F: Fingerprint>(store: &Store, batch: &mut Batch<'_>) -> Result<()> {
+    let mut number = store.next_delta_run()?;
+    let mut stage = |delta, members: &mut Vec<F>| {
+        let staged = batch.put_delta_run(Name { number, delta }, members);
+        number += 1;
+        members.clear();
+        staged
+    };
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    let mut cursor = store.sweep(Family::Table(0))?;
+    cursor.seek(&[Kind::Delta as u8]);
+    while let Some((permuted, delta)) = deltas::next::<F>(&mut cursor, 0)? {
+        let members = match delta {
+            Delta::Added => &mut added,
+            Delta::Removed => &mut removed,
+        };
+        members.push(permuted);
+        if members.len() == MOST_MEMBERS {
+            stage(delta, members)?;
+        }
+    }
+    for (delta, members) in [(Delta::Added, &mut added), (Delta::Removed, &mut removed)] {
+        if !members.is_empty() {
+            stage(delta, members)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -75,8 +109,8 @@ mod tests {
             shared.merge_step().unwrap();
         }
         let mut batch = shared.store.batch().unwrap();
-        for number in deltas.runs() {
-            batch.delete_delta_run(*number).unwrap();
+        for name in deltas.runs() {
+            batch.delete_delta_run(*name).unwrap();
         }
         for (number, table) in tables.iter().enumerate() {
             for (entry, delta) in deltas.permuted(table.permutation()) {
@@ -126,8 +160,8 @@ mod tests {
             }
             let index = Index::<u64>::open(directory.path()).unwrap();
             judge(&index, &model, &context);
-            assert_eq!(Header::read(directory.path()).unwrap().format, 5);
-            for table in 1..4 {
+            assert_eq!(Header::read(directory.path()).unwrap().format, 7);
+            for table in 0..4 {
                 let mut cursor = index.shared.store.sweep(Family::Table(table)).unwrap();
                 cursor.seek(&[Kind::Delta as u8]);
                 assert_eq!(deltas::next::<u64>(&mut cursor, table).unwrap(), None, "table {table}");

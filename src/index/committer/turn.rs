@@ -73,10 +73,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         self.committer.read()
     }
 
-    /// Stages delta entries of fingerprints that are added, ascending and distinct, and of orphans.
-    ///
-    /// Added fingerprints become delta runs, except those that a stored delta entry may remove: a
-    /// delta run overrides nothing.
+    /// Stages delta runs of fingerprints that are added, and of orphans, both distinct.
     pub(in crate::index) fn stage_deltas(
         &self,
         batch: &mut Batch<'_>,
@@ -85,21 +82,14 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
     ) -> Result<()> {
         let committer = self.committer;
         let Some(table) = committer.core.plan.tables().first() else { return Ok(()) };
-        let permute = |fingerprint: &F| table.permutation().apply(*fingerprint);
-        let again = committer.look(|published| published.unmerged.may_be_removed(added));
-        let mut alone: Vec<(F, Delta)> =
-            again.iter().map(|again| (permute(again), Delta::Added)).collect();
-        alone.extend(orphans.iter().map(|orphan| (permute(orphan), Delta::Removed)));
-        // Ascending keys keep the memory table's search paths in the processor's cache.
-        alone.sort_unstable_by_key(|(entry, _)| *entry);
-        for (entry, delta) in &alone {
-            batch.put_delta(0, *entry, *delta)?;
-        }
-        let together = added.iter().filter(|added| again.binary_search(added).is_err());
-        let mut together: Vec<F> = together.map(permute).collect();
-        together.sort_unstable();
-        for members in together.chunks(delta_run::MOST_MEMBERS) {
-            batch.put_delta_run(committer.folds.next_run(), members)?;
+        for (fingerprints, delta) in [(added, Delta::Added), (orphans, Delta::Removed)] {
+            let members = fingerprints.iter().map(|member| table.permutation().apply(*member));
+            let mut members: Vec<F> = members.collect();
+            members.sort_unstable();
+            for members in members.chunks(delta_run::MOST_MEMBERS) {
+                let name = delta_run::Name { number: committer.folds.next_run(), delta };
+                batch.put_delta_run(name, members)?;
+            }
         }
         Ok(())
     }
@@ -149,9 +139,9 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         let changed = Arc::new(changed);
         let noted = committer.journal.note(Arc::clone(&changed));
         let added = changed.get(..delta_entries).expect("they come first");
-        committer.folds.announce(added, &orphans);
+        committer.folds.announce(added.len() + orphans.len());
         let mut published = committer.published();
-        published.unmerged.add(added, &orphans);
+        published.unmerged.add(added, !orphans.is_empty());
         if let Some(resident) = &published.resident {
             // If memory is missing, searches read the store from now on.
             published.resident = resident.mark_dirty(&changed).map(Arc::new);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::*;
 use crate::index::read::deltas::Deltas;
 use crate::index::write::Change;
+use crate::store::delta_run::Name;
+use crate::store::keys::Delta;
 use crate::{Durability, IndexOptions, NewDocument};
 
 /// Returns an index with runs, and delta entries among and behind them. Document `n` is `n *
@@ -253,82 +255,79 @@ fn steps_cut_long_runs_and_many_deltas_and_lose_none() {
     assert_eq!(index.check(&()).unwrap().problem_count, 0);
 }
 
-/// Returns how many delta entries are stored alone, and how many delta runs there are.
+/// Returns how many delta runs there are of added fingerprints, and how many of removed ones.
 fn stored(index: &Index<u64>) -> (usize, usize) {
     let mut cursor = index.shared.store.sweep(Family::Table(0)).unwrap();
     cursor.seek(&[Kind::Delta as u8]);
-    let (mut alone, mut runs) = (0, 0);
+    let (mut added, mut removed) = (0, 0);
     let counted = cursor.each(|key, _| {
-        match key.first() {
-            Some(2) => alone += 1,
-            Some(3) => runs += 1,
-            kind => panic!("{kind:?} is no kind of a delta entry"),
+        match Name::of(key).unwrap().expect("nothing is stored alone").delta {
+            Delta::Added => added += 1,
+            Delta::Removed => removed += 1,
         }
         Ok(true)
     });
     counted.unwrap();
-    (alone, runs)
+    (added, removed)
 }
 
 #[test]
-fn a_batch_stores_what_it_adds_in_delta_runs_and_what_comes_back_alone() {
+fn a_batch_stores_what_it_adds_and_what_it_removes_in_delta_runs() {
     let directory = tempfile::tempdir().unwrap();
     let index = index(directory.path());
-    assert_eq!(stored(&index), (0, 3), "666 added fingerprints");
+    assert_eq!(stored(&index), (3, 0), "666 added fingerprints");
+    let gone: Vec<_> = (0..3000_u64).step_by(15).map(u64::to_be_bytes).collect();
+    assert_eq!(index.remove_batch(&gone, Durability::Buffered).unwrap(), 200);
     assert!(index.remove(&2997_u64.to_be_bytes()).unwrap());
-    assert_eq!(stored(&index), (1, 3), "one is removed");
+    assert_eq!(stored(&index), (3, 2));
     let documents = [(7000_u64, 9001), (7001, 2997), (7002, 9002)];
     let documents = documents.map(|(key, n)| (key.to_be_bytes(), n << 40));
     index.insert_batch(&documents, Durability::Buffered).unwrap();
-    assert_eq!(stored(&index), (1, 4), "the removed one comes back alone");
+    assert_eq!(stored(&index), (4, 2), "one of them comes back");
     drop(index);
     let index = Index::<u64>::open(directory.path()).unwrap();
     for n in 9003..9015_u64 {
         index.insert(&n.to_be_bytes(), n << 40).unwrap();
     }
-    assert_eq!(stored(&index), (1, 4 + 12), "no number is that of another delta run");
-    let asked = [2997, 9001, 9002, 9003, 9014];
-    assert_eq!(asked.map(|n| near(&index, n)), [1; 5]);
+    assert_eq!(stored(&index), (4 + 12, 2), "no number is that of another delta run");
+    let asked = [2997, 9001, 9002, 9003, 9014, 15];
+    assert_eq!(asked.map(|n| near(&index, n)), [1, 1, 1, 1, 1, 0]);
     index.merge(&()).unwrap();
     assert_eq!(stored(&index), (0, 0));
-    assert_eq!(asked.map(|n| near(&index, n)), [1; 5]);
+    assert_eq!(asked.map(|n| near(&index, n)), [1, 1, 1, 1, 1, 0]);
     assert_eq!(index.check(&()).unwrap().problem_count, 0);
 }
 
 #[test]
-fn what_an_opened_index_had_removed_comes_back_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let index = index(directory.path());
-    assert!(index.remove(&2997_u64.to_be_bytes()).unwrap());
-    drop(index);
-    let index = Index::<u64>::open(directory.path()).unwrap();
-    index.insert(&7000_u64.to_be_bytes(), 2997 << 40).unwrap();
-    assert_eq!(stored(&index), (1, 3));
-    index.merge(&()).unwrap();
-    assert_eq!(near(&index, 2997), 1);
-    assert_eq!(index.check(&()).unwrap().problem_count, 0);
-}
-
-#[test]
-fn delta_runs_go_before_the_entries_that_override_them() {
-    let directory = tempfile::tempdir().unwrap();
-    let index = index(directory.path());
-    for n in [3_u64, 2997] {
-        assert!(index.remove(&n.to_be_bytes()).unwrap());
+fn a_pass_that_ends_anywhere_leaves_what_the_last_write_of_each_fingerprint_said() {
+    for steps in 0.. {
+        let directory = tempfile::tempdir().unwrap();
+        let index = index(directory.path());
+        // One of delta runs and one of runs come and go, each once more than the one before it.
+        for n in [3_u64, 2997, 500, 600] {
+            assert!(index.remove(&n.to_be_bytes()).unwrap());
+        }
+        for n in [2997_u64, 600] {
+            index.insert(&n.to_be_bytes(), n << 40).unwrap();
+        }
+        assert!(index.remove(&600_u64.to_be_bytes()).unwrap());
+        let ended = (0..steps).any(|_| index.shared.merge_step().unwrap().ends_pass);
+        let (added, removed) = stored(&index);
+        drop(index);
+        let index = Index::<u64>::open(directory.path()).unwrap();
+        for merged in [false, true] {
+            let found = [3, 2997, 500, 600, 6, 498].map(|n| near(&index, n));
+            assert_eq!(found, [0, 1, 0, 0, 1, 1], "{steps} steps, then merged: {merged}");
+            let report = index.check(&()).unwrap();
+            assert_eq!(report.problem_count, 0, "{steps} steps: {:?}", report.problems);
+            index.merge(&()).unwrap();
+        }
+        if ended {
+            assert_eq!((added, removed), (0, 0));
+            assert!(steps > 4 + 2, "a step for each table, and some that delete");
+            break;
+        }
     }
-    assert_eq!(stored(&index), (2, 3));
-    while stored(&index).1 > 0 {
-        assert!(index.shared.merge_step().unwrap().more);
-    }
-    assert_eq!(stored(&index).0, 2);
-    // Without them the runs of before are what they were.
-    drop(index);
-    let index = Index::<u64>::open(directory.path()).unwrap();
-    assert_eq!([3, 6, 2997].map(|n| near(&index, n)), [0, 1, 0]);
-    assert_eq!(index.check(&()).unwrap().problem_count, 0);
-    index.merge(&()).unwrap();
-    assert_eq!(stored(&index), (0, 0));
-    assert_eq!(index.check(&()).unwrap().problem_count, 0);
 }
 
 #[test]
@@ -345,7 +344,7 @@ fn a_write_that_fails_within_a_pass_lets_no_removal_hide_a_later_one() {
     let batch = shared.store.batch().unwrap();
     drop(shared.prepare(shared.committer.turn(), batch, &changes).unwrap());
     while !index.shared.merge_step().unwrap().ends_pass {}
-    assert_eq!(stored(&index), (1, 0), "the pass does not know that nothing was written");
+    assert_eq!(near(&index, 2997), 0);
     index.insert(b"stored", 2997 << 40).unwrap();
     for _ in 0..2 {
         assert_eq!(near(&index, 2997), 1);
@@ -378,7 +377,7 @@ fn readers_share_runs_until_a_pass_begins_to_delete() {
 }
 
 #[test]
-fn what_is_read_up_to_a_limit_leaves_all_that_overrides_it() {
+fn what_is_read_up_to_a_limit_leaves_only_what_overrides_it() {
     let directory = tempfile::tempdir().unwrap();
     let index = index(directory.path());
     for n in [3_u64, 6, 9] {
@@ -389,16 +388,15 @@ fn what_is_read_up_to_a_limit_leaves_all_that_overrides_it() {
     let (mut taken, mut complete_from) = (BTreeSet::new(), None);
     for most in 0..700 {
         let (deltas, complete) = some(most);
-        let removed = deltas.removed().count();
         assert!(deltas.len() <= most);
-        assert!(removed == 0 || deltas.runs().len() == 3, "{most}");
-        taken.insert((deltas.runs().len(), removed));
+        taken.insert((deltas.runs().len(), deltas.removes()));
         if complete {
             complete_from.get_or_insert(most);
-            assert_eq!((deltas.len(), removed), (667, 3));
+            assert_eq!((deltas.len(), deltas.added().count()), (667, 664));
         }
     }
-    // Two fingerprints are both in a delta run and alone.
+    // Two fingerprints are in two delta runs.
     assert_eq!(complete_from, Some(669));
-    assert_eq!(Vec::from_iter(taken), [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (3, 3)]);
+    let wanted: Vec<_> = (0..7).map(|runs| (runs, runs > 3)).collect();
+    assert_eq!(Vec::from_iter(taken), wanted);
 }

@@ -1,17 +1,18 @@
 //! Delta entries: what was added to the set of fingerprints, or removed from it, since a merge.
 //!
-//! They are stored once, in the first table, and apply to every table: alone, or, if a batch added
-//! them, together in delta runs. What is stored alone is later than every delta run with the same
-//! fingerprint. In an index of format 1 or 2 each table has its own, and an interrupted merge may
-//! have left some in later tables only. All of them are read, and nothing else has to know.
+//! They are stored once, in delta runs of the first table, and apply to every table. Of those with the
+//! same fingerprint, the last one decides. In an index of formats 1 to 6 some are stored alone, which
+//! override delta runs: in formats 1 and 2 in each table, and an interrupted merge may have left some
+//! in later tables only. All of them are read, and nothing else has to know.
 
 use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Permutation, Table};
+use crate::store::delta_run::{self, Name};
 use crate::store::keys::{self, Delta, Kind};
-use crate::store::{Cursor, Family, Snapshot, delta_run};
+use crate::store::{Cursor, Family, Snapshot};
 
 /// Fingerprints that are read at a time if memory cannot hold them all.
 const PIECE: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -22,12 +23,30 @@ const AT_ONCE: usize = 256 << 10;
 /// Delta entries in memory, one for a fingerprint, in no table's bit order.
 #[derive(Debug)]
 pub(crate) struct Deltas<F> {
-    /// Those of delta runs, then those that are stored alone.
     entries: Vec<(F, Delta)>,
-    /// How many of them are of delta runs.
-    of_runs: usize,
-    /// Numbers of the delta runs.
-    runs: Vec<u64>,
+    /// The delta runs, ascending by number.
+    runs: Vec<Name>,
+}
+
+/// A delta entry while others with the same fingerprint may follow.
+type Named<F> = (F, Place);
+
+/// Where a delta entry was read, and what it says: a higher one decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(u32);
+
+impl Place {
+    /// Behind all delta runs.
+    const ALONE: usize = (u32::MAX >> 1) as usize;
+
+    fn new(run: usize, delta: Delta) -> Self {
+        let run = u32::try_from(run.min(Self::ALONE)).expect("it fits");
+        Self(run << 1 | u32::from(delta == Delta::Added))
+    }
+
+    fn delta(self) -> Delta {
+        if self.0 & 1 == 1 { Delta::Added } else { Delta::Removed }
+    }
 }
 
 impl<F: Fingerprint> Deltas<F> {
@@ -44,73 +63,58 @@ impl<F: Fingerprint> Deltas<F> {
         Ok(entries)
     }
 
-    /// Reads delta entries up to a number. Returns whether these are all.
+    /// Reads the first delta entries, up to a number. Returns whether these are all.
     ///
-    /// Entries that are stored alone override delta runs, so they come last: the set of a table
-    /// stays the same if a merge takes in and deletes only what was read.
+    /// None of those that are left comes before one that was read. So the set of a table stays the
+    /// same if a merge takes in and deletes only these.
     pub(crate) fn some(snapshot: &Snapshot, tables: &[Table], most: usize) -> Result<(Self, bool)> {
-        let (mut entries, mut runs) = (Vec::new(), Vec::new());
-        let complete = each_run(snapshot, tables, |number, members| {
-            let fits = entries.len() + members.len() <= most;
+        let (mut named, mut runs) = (Vec::new(), Vec::new());
+        let complete = each_run(snapshot, tables, |name, members| {
+            let fits = named.len() + members.len() <= most;
             if fits {
-                runs.push(number);
-                entries.extend(members.iter().map(|member| (*member, Delta::Added)));
+                let place = Place::new(runs.len(), name.delta);
+                runs.push(name);
+                named.extend(members.iter().map(|member| (*member, place)));
             }
             Ok(fits)
         })?;
-        // Batches may have added the same fingerprint.
-        entries.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
-        entries.dedup_by_key(|(fingerprint, _)| *fingerprint);
-        let mut of_runs = entries.len();
-        let complete = complete && push_alone(snapshot, tables, most, &mut entries)?;
-        let alone = entries.iter().skip(of_runs).map(|(fingerprint, _)| *fingerprint);
-        let mut alone: Vec<F> = alone.collect();
-        if !alone.is_empty() {
-            alone.sort_unstable();
-            let (mut at, before) = (0, of_runs);
-            entries.retain(|(fingerprint, _)| {
-                let overridden = at < before && alone.binary_search(fingerprint).is_ok();
-                of_runs -= usize::from(overridden);
-                at += 1;
-                !overridden
-            });
-        }
-        Ok((Self { entries, of_runs, runs }, complete))
+        let complete = complete && push_alone(snapshot, tables, most, &mut named)?;
+        named.sort_unstable();
+        named.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                kept.1 = later.1;
+            }
+            is_same
+        });
+        // As large as before, so they take the same memory.
+        let entries = named.into_iter().map(|(entry, place)| (entry, place.delta())).collect();
+        Ok((Self { entries, runs }, complete))
     }
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns the entries, those of them that are stored alone and added, ascending, and the
-    /// numbers of the delta runs.
-    pub(crate) fn into_parts(self) -> (Vec<(F, Delta)>, Vec<F>, Vec<u64>) {
-        let Self { entries, of_runs, runs } = self;
-        let alone = entries.iter().skip(of_runs);
-        let added = alone.filter(|(_, delta)| *delta == Delta::Added);
-        let mut again: Vec<F> = added.map(|(fingerprint, _)| *fingerprint).collect();
-        again.sort_unstable();
-        (entries, again, runs)
+    /// Returns the entries, and the delta runs they are of.
+    pub(crate) fn into_parts(self) -> (Vec<(F, Delta)>, Vec<Name>) {
+        (self.entries, self.runs)
     }
 
     #[cfg(test)]
-    pub(crate) fn runs(&self) -> &[u64] {
+    pub(crate) fn runs(&self) -> &[Name] {
         &self.runs
     }
 
     /// Returns the fingerprints that were added.
     pub(crate) fn added(&self) -> impl Iterator<Item = F> {
-        self.with(Delta::Added)
+        let added = self.entries.iter().filter(|(_, delta)| *delta == Delta::Added);
+        added.map(|(fingerprint, _)| *fingerprint)
     }
 
-    /// Returns the fingerprints that were removed.
-    pub(crate) fn removed(&self) -> impl Iterator<Item = F> {
-        self.with(Delta::Removed)
-    }
-
-    fn with(&self, wanted: Delta) -> impl Iterator<Item = F> {
-        let entries = self.entries.iter().filter(move |(_, delta)| *delta == wanted);
-        entries.map(|(fingerprint, _)| *fingerprint)
+    /// Returns whether any fingerprint was removed.
+    pub(crate) fn removes(&self) -> bool {
+        self.entries.iter().any(|(_, delta)| *delta == Delta::Removed)
     }
 
     /// Reads the fingerprints that were added piece by piece, so that memory is bounded.
@@ -129,8 +133,10 @@ impl<F: Fingerprint> Deltas<F> {
             Ok(())
         };
         let mut piece = Vec::new();
-        each_run(snapshot, tables, |_, members| {
-            piece.extend_from_slice(members);
+        each_run(snapshot, tables, |name, members| {
+            if name.delta == Delta::Added {
+                piece.extend_from_slice(members);
+            }
             hand_on(&mut piece, PIECE).map(|()| true)
         })?;
         for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
@@ -166,14 +172,14 @@ fn push_alone<F: Fingerprint>(
     snapshot: &Snapshot,
     tables: &[Table],
     most: usize,
-    entries: &mut Vec<(F, Delta)>,
+    named: &mut Vec<Named<F>>,
 ) -> Result<bool> {
-    let before = entries.len();
+    let before = named.len();
     for (number, table) in tables.iter().enumerate().take(stored_in(snapshot)) {
         // Later tables repeat what earlier ones have.
         let known: HashSet<F> = match number {
             0 => HashSet::new(),
-            _ => entries.iter().skip(before).map(|(fingerprint, _)| *fingerprint).collect(),
+            _ => named.iter().skip(before).map(|(fingerprint, _)| *fingerprint).collect(),
         };
         let mut cursor = first(snapshot, number, Kind::Delta)?;
         while let Some((permuted, delta)) = next(&mut cursor, number)? {
@@ -181,31 +187,31 @@ fn push_alone<F: Fingerprint>(
             if known.contains(&fingerprint) {
                 continue;
             }
-            if entries.len() >= most {
+            if named.len() >= most {
                 return Ok(false);
             }
-            entries.push((fingerprint, delta));
+            named.push((fingerprint, Place::new(Place::ALONE, delta)));
         }
     }
     Ok(true)
 }
 
-/// Passes number and members of every delta run to `visit`, until it returns false.
+/// Passes every delta run and its members to `visit`, in order, until it returns false.
 ///
 /// Returns whether it never did.
 fn each_run<F: Fingerprint>(
     snapshot: &Snapshot,
     tables: &[Table],
-    mut visit: impl FnMut(u64, &[F]) -> Result<bool>,
+    mut visit: impl FnMut(Name, &[F]) -> Result<bool>,
 ) -> Result<bool> {
     let Some(table) = tables.first() else { return Ok(true) };
     let (mut cursor, mut members) = (first(snapshot, 0, Kind::DeltaRun)?, Vec::new());
     while let Some((key, value)) = cursor.entry()?
-        && let Some(number) = delta_run::number(key)?
+        && let Some(name) = Name::of(key)?
     {
         delta_run::decode(value, &mut members)?;
         table.permutation().invert_all(&mut members);
-        if !visit(number, &members)? {
+        if !visit(name, &members)? {
             return Ok(false);
         }
         cursor.next();
@@ -213,7 +219,7 @@ fn each_run<F: Fingerprint>(
     Ok(true)
 }
 
-/// Returns how many tables may have delta entries.
+/// Returns how many tables may have delta entries that are stored alone.
 fn stored_in(snapshot: &Snapshot) -> usize {
     snapshot.store().tables_with_deltas()
 }

@@ -382,6 +382,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
     use crate::progress::Progress;
+    use crate::store::delta_run::Name;
     use crate::store::keys::Delta;
     use crate::{Durability, Index, IndexOptions};
 
@@ -420,9 +421,10 @@ mod tests {
             reading.check(&()).unwrap().problem_count
         };
         assert_eq!(problems(), 0);
-        // Keys of another width.
+        // Fingerprints of another width.
         let mut batch = index.shared.store.batch().unwrap();
-        batch.put_delta(0, 7_u32, Delta::Added).unwrap();
+        let name = Name { number: 1 << 40, delta: Delta::Added };
+        batch.put_delta_run(name, &[7_u32]).unwrap();
         batch.commit().unwrap();
         assert_eq!(problems(), 1);
         let mut batch = index.shared.store.batch().unwrap();

@@ -1,9 +1,10 @@
-//! Delta runs: the fingerprints that one batch added become one key and one value.
+//! Delta runs: the fingerprints that one batch added, or removed, become one key and one value.
 //!
 //! The key is a number that no other one has, so a delta run is never overwritten, and new ones are
-//! stored behind all others. The value is the last member, then the members as in a [`run`].
+//! stored behind all others. That of removed fingerprints ends with the byte 00. The value is the last
+//! member, then the members as in a [`run`].
 
-use super::keys::Kind;
+use super::keys::{Delta, Kind};
 use super::run;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -11,28 +12,35 @@ use crate::fingerprint::Fingerprint;
 /// Most members that a writer stores together. Readers hold a delta run in memory.
 pub(crate) const MOST_MEMBERS: usize = if cfg!(test) { 1 << 8 } else { 1 << 12 };
 
-/// Returns the key of a delta run.
-pub(crate) fn key(number: u64) -> [u8; 9] {
-    let mut key = [Kind::DeltaRun as u8; 9];
-    let (_, tail) = key.split_at_mut(1);
-    tail.copy_from_slice(&number.to_be_bytes());
-    key
+/// Which delta run it is, and what it says of its members.
+///
+/// Of those with the same member, the one with the highest number decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) number: u64,
+    pub(crate) delta: Delta,
 }
 
-/// Decodes the number of a delta run. Returns `None` for a key of another kind.
-///
-/// # Errors
-///
-/// Returns [`Error::Corrupt`] if the kind matches but the length does not.
-pub(crate) fn number(key: &[u8]) -> Result<Option<u64>> {
-    match key.split_first() {
-        Some((&kind, rest)) if kind == Kind::DeltaRun as u8 => {
-            let number = rest.try_into().map(u64::from_be_bytes);
-            number.map(Some).map_err(|_| {
-                corrupt(format!("key of a delta run has {} bytes, expected 9", key.len()))
-            })
+impl Name {
+    /// Returns the key.
+    pub(crate) fn key(self) -> Vec<u8> {
+        [&[Kind::DeltaRun as u8], self.number.to_be_bytes().as_slice(), self.delta.value()].concat()
+    }
+
+    /// Decodes a key. Returns `None` for one of another kind.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Corrupt`] if the kind matches and the rest is unknown.
+    pub(crate) fn of(key: &[u8]) -> Result<Option<Self>> {
+        let Some((&kind, rest)) = key.split_first() else { return Ok(None) };
+        if kind != Kind::DeltaRun as u8 {
+            return Ok(None);
         }
-        _ => Ok(None),
+        let Some((number, delta)) = rest.split_first_chunk() else {
+            return Err(corrupt(format!("key of a delta run has {} bytes", key.len())));
+        };
+        Ok(Some(Self { number: u64::from_be_bytes(*number), delta: Delta::of(delta, 0)? }))
     }
 }
 
@@ -85,11 +93,19 @@ mod tests {
 
     #[test]
     fn keys_of_delta_runs_are_behind_all_others_and_in_order() {
-        assert_eq!(key(1), [3, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert!(key(255) < key(256) && [2; 17].as_slice() < key(0).as_slice());
-        assert_eq!(number(&key(u64::MAX)).unwrap(), Some(u64::MAX));
-        assert_eq!(number(&[2, 0]).unwrap(), None);
-        assert_eq!(number(&[]).unwrap(), None);
-        assert_eq!(number(&[3, 0]).unwrap_err().code(), "damaged");
+        let added = |number| Name { number, delta: Delta::Added };
+        let removed = |number| Name { number, delta: Delta::Removed };
+        assert_eq!(added(1).key(), [3, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(removed(1).key(), [3, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+        let ascending = [added(0), removed(1), added(2), added(255), removed(256)].map(Name::key);
+        assert!(ascending.is_sorted() && [2; 17].as_slice() < &*ascending[0]);
+        for name in [added(0), removed(0), added(u64::MAX), removed(u64::MAX)] {
+            assert_eq!(Name::of(&name.key()).unwrap(), Some(name));
+        }
+        assert_eq!(Name::of(&[2, 0]).unwrap(), None);
+        assert_eq!(Name::of(&[]).unwrap(), None);
+        for damaged in [&[3, 0][..], &[3, 0, 0, 0, 0, 0, 0, 0, 1, 1]] {
+            assert_eq!(Name::of(damaged).unwrap_err().code(), "damaged");
+        }
     }
 }

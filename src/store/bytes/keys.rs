@@ -15,9 +15,9 @@ pub(crate) const MAX_KEY: usize = 1024;
 pub(crate) enum Kind {
     /// Many fingerprints under one key: the permuted last member.
     Run = 1,
-    /// A delta entry that is stored alone, written without reading the table.
+    /// A delta entry that is stored alone, as in formats 1 to 6.
     Delta = 2,
-    /// Delta entries that one batch added, under a number (see [`super::delta_run`]).
+    /// Delta entries of one batch, under a number (see [`super::delta_run`]).
     DeltaRun = 3,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Delta {
 }
 
 impl Delta {
-    /// Returns the value that is stored under the fingerprint's key.
+    /// Returns the bytes that say so, after the key of a delta run or under a fingerprint.
     pub(crate) fn value(self) -> &'static [u8] {
         match self {
             Self::Added => &[],
@@ -39,7 +39,7 @@ impl Delta {
         }
     }
 
-    /// Decodes the value of a delta entry.
+    /// Decodes these bytes.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Delta {
             [0] => Ok(Self::Removed),
             other => Err(Error::corrupt(
                 format!("table {table}"),
-                format!("delta entry has a value of {} unknown bytes", other.len()),
+                format!("delta entry says {} unknown bytes", other.len()),
             )),
         }
     }

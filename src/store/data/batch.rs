@@ -125,7 +125,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Stages a delta entry that is stored alone. From format 3 on, all are in the first table.
+    /// Stages a delta entry that is stored alone, as in formats 1 to 6.
     pub(crate) fn put_delta<F: Fingerprint>(
         &mut self,
         table: usize,
@@ -142,17 +142,17 @@ impl<'a> Batch<'a> {
     /// No other delta run may have the number.
     pub(crate) fn put_delta_run<F: Fingerprint>(
         &mut self,
-        number: u64,
+        name: delta_run::Name,
         members: &[F],
     ) -> Result<()> {
         let family = self.table(0)?;
-        self.writes.put_cf(family, delta_run::key(number), delta_run::encode(members));
+        self.writes.put_cf(family, name.key(), delta_run::encode(members));
         Ok(())
     }
 
-    pub(crate) fn delete_delta_run(&mut self, number: u64) -> Result<()> {
+    pub(crate) fn delete_delta_run(&mut self, name: delta_run::Name) -> Result<()> {
         let family = self.table(0)?;
-        self.writes.delete_cf(family, delta_run::key(number));
+        self.writes.delete_cf(family, name.key());
         Ok(())
     }
 

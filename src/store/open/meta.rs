@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn a_later_format_is_refused_by_number_whatever_follows_it() {
         let later = changed(|bytes| {
-            bytes.splice(6.., [0, 0, 0, 7]);
+            bytes.splice(6.., [0, 0, 0, 9]);
             bytes.extend_from_slice(b"laid out in another way");
         });
         let found = refusals(&later);
         assert_eq!(found.len(), 4);
         for error in found {
-            assert!(matches!(error, Error::FormatVersion { stored: 7, supported: 6 }), "{error}");
+            assert!(matches!(error, Error::FormatVersion { stored: 9, supported: 8 }), "{error}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Epochs: what was added from one pass until the next, with tables for most of it.
 
-use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
 use super::{FEW, Limits};
@@ -13,9 +12,6 @@ use crate::kernel;
 use crate::resident::ResidentTables;
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-
-/// Share of the budget that may hold removed fingerprints, as one in this many.
-const SHARE_OF_REMOVED: usize = 8;
 
 /// Most memory that tables take, as a multiple of that of their fingerprints.
 const SHARE_OF_TABLES: usize = 4;
@@ -35,27 +31,20 @@ pub(super) struct Held<F> {
     pub(super) tables: Vec<Arc<ResidentTables<F>>>,
     /// The latest fingerprints, without tables.
     bare: Vec<F>,
-    /// Fingerprints that batches removed, which may have been added again. `None` if they are too
-    /// many.
-    removed: Option<HashSet<F>>,
+    /// Whether batches removed fingerprints, which runs still have.
+    removes: bool,
 }
 
 impl<F> Default for Held<F> {
     fn default() -> Self {
-        Self { tables: Vec::new(), bare: Vec::new(), removed: Some(HashSet::new()) }
+        Self { tables: Vec::new(), bare: Vec::new(), removes: false }
     }
 }
 
 impl<F: Fingerprint> Held<F> {
     fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(|tables| tables.bytes()).sum();
-        let removed = self.removed.as_ref().map_or(0, HashSet::capacity);
-        // A set has a byte more for each.
-        tables + self.bare.len() * F::BYTES + removed * (F::BYTES + 1)
-    }
-
-    fn removes(&self) -> bool {
-        self.removed.as_ref().is_none_or(|removed| !removed.is_empty())
+        tables + self.bare.len() * F::BYTES
     }
 }
 
@@ -68,7 +57,7 @@ impl<F: Fingerprint> Epoch<F> {
     pub(super) fn is_merged(&self) -> bool {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
         let nothing =
-            |held: &Held<F>| held.tables.is_empty() && held.bare.is_empty() && !held.removes();
+            |held: &Held<F>| held.tables.is_empty() && held.bare.is_empty() && !held.removes;
         held.as_ref().is_some_and(nothing)
     }
 
@@ -80,33 +69,16 @@ impl<F: Fingerprint> Epoch<F> {
     pub(super) fn fill(&self, deltas: &Deltas<F>) {
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(Held::default());
         let added: Vec<F> = deltas.added().collect();
-        let removed: Vec<F> = deltas.removed().collect();
-        self.add(&added, &removed);
+        self.add(&added, deltas.removes());
     }
 
-    /// Takes what a batch adds and removes.
-    pub(in crate::index::committer) fn add(&self, added: &[F], removed: &[F]) {
-        let most = self.limits.budget / SHARE_OF_REMOVED / F::BYTES;
+    /// Takes what a batch adds, and whether it removes fingerprints.
+    pub(super) fn add(&self, added: &[F], removes: bool) {
         self.change(|held| {
             held.bare.extend_from_slice(added);
-            if let Some(known) = &mut held.removed {
-                known.extend(removed);
-                if known.len() > most {
-                    held.removed = None;
-                }
-            }
+            held.removes |= removes;
             true
         });
-    }
-
-    /// Keeps those of `added` that a batch of this epoch may have removed.
-    pub(super) fn may_have_removed(&self, added: &[F], those: &mut Vec<F>) {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        match held.as_ref().and_then(|held| held.removed.as_ref()) {
-            Some(removed) if removed.is_empty() => {}
-            Some(removed) => those.extend(added.iter().filter(|added| removed.contains(added))),
-            None => those.extend_from_slice(added),
-        }
     }
 
     /// Returns the memory in use, in bytes.

@@ -164,22 +164,9 @@ impl<F: Fingerprint> Unmerged<F> {
         self.epochs.iter().all(|epoch| epoch.is_merged())
     }
 
-    /// Takes the fingerprints that a batch adds and removes, and that has not been committed.
-    pub(super) fn add(&self, added: &[F], removed: &[F]) {
-        self.latest().add(added, removed);
-    }
-
-    /// Returns those of the fingerprints that an unmerged delta entry may remove, ascending.
-    ///
-    /// Returns all of them if memory does not hold what was removed.
-    pub(super) fn may_be_removed(&self, fingerprints: &[F]) -> Vec<F> {
-        let mut those = Vec::new();
-        for epoch in &self.epochs {
-            epoch.may_have_removed(fingerprints, &mut those);
-        }
-        those.sort_unstable();
-        those.dedup();
-        those
+    /// Takes what a batch adds, which has not been committed, and whether it removes fingerprints.
+    pub(super) fn add(&self, added: &[F], removes: bool) {
+        self.latest().add(added, removes);
     }
 
     fn latest(&self) -> &Arc<Epoch<F>> {

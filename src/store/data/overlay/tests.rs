@@ -116,7 +116,7 @@ fn random_writes_over_packs_read_as_a_sorted_map() {
         build(directory.path(), &pushed);
         model.append(&mut pushed);
         let index = Index::<u64>::open(directory.path()).unwrap();
-        assert_eq!(index.header().format, 6);
+        assert_eq!(index.header().format, 8);
         for _ in 0..8 {
             let before = (index.reader().unwrap(), model.clone());
             compare(before.0.snapshot(), &model, &mut rng);

@@ -164,7 +164,7 @@ fn an_index_of_another_format_is_refused_and_left_as_it_is() {
     let log = std::fs::read_dir(bench.path("idx")).unwrap().map(|entry| entry.unwrap().path());
     let log = log.into_iter().find(|path| path.extension().is_some_and(|e| e == "log")).unwrap();
     let written = std::fs::read(&log).unwrap();
-    std::fs::write(&log, with_format(&written, 7)).unwrap();
+    std::fs::write(&log, with_format(&written, 9)).unwrap();
     let before = contents(&bench.path("idx"));
     for verb in [
         "query idx --fingerprint 00000000000000ff",
@@ -186,7 +186,7 @@ fn an_index_of_another_format_is_refused_and_left_as_it_is() {
     ] {
         bench
             .run(verb)
-            .refused(4, &["format version 7", "versions up to 6", "build the index again"]);
+            .refused(4, &["format version 9", "versions up to 8", "build the index again"]);
         assert!(contents(&bench.path("idx")) == before, "{verb} changed the index");
     }
     std::fs::write(&log, written).unwrap();
