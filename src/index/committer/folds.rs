@@ -45,6 +45,8 @@ pub(super) struct Folds<F> {
     owed: AtomicI64,
     /// Number of the next delta run.
     next_run: AtomicU64,
+    /// Number of passes that ended and took in everything.
+    ended: AtomicU64,
 }
 
 /// A pass over all tables, in steps.
@@ -122,6 +124,7 @@ impl<F: Fingerprint> Folds<F> {
             unmerged: AtomicU64::new(unmerged),
             owed: AtomicI64::new(0),
             next_run: AtomicU64::new(next_run),
+            ended: AtomicU64::new(0),
         }
     }
 
@@ -150,7 +153,12 @@ impl<F: Fingerprint> Committer<F> {
         *pass = None;
     }
 
-    /// Returns whether a pass is at work, which steps of writers may have ended.
+    /// Returns how many passes have ended that took in everything, also by steps of writers.
+    pub(in crate::index) fn ended_folds(&self) -> u64 {
+        self.folds.ended.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
     pub(in crate::index) fn is_folding(&self) -> bool {
         self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -302,6 +310,7 @@ impl<F: Fingerprint> Step<'_, F> {
             committer.folds.unmerged().saturating_sub(pass.count).max(1)
         };
         committer.folds.unmerged.store(unmerged, Ordering::Relaxed);
+        committer.folds.ended.fetch_add(u64::from(complete), Ordering::Relaxed);
         let ended = complete.then(|| committer.published().unmerged.end(&pass.since));
         drop(turn);
         // The published reader holds what the pass has taken in.

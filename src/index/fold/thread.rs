@@ -139,6 +139,8 @@ struct Work {
 struct Pass {
     began: Instant,
     merged: u64,
+    /// How many passes had ended before. Steps of writers may end this one.
+    ended: u64,
 }
 
 /// Merges whenever there is enough to merge, until the thread must stop or the index is closed.
@@ -232,16 +234,12 @@ impl<F: Fingerprint> Shared<F> {
             self.committer.begin_fold();
             events.emit(&Event::MergeBegan);
         }
-        let is_at_work = pass.is_none() || self.committer.is_folding();
-        let current = pass.get_or_insert_with(|| Pass { began: Instant::now(), merged: 0 });
-        let ends_pass = if is_at_work {
-            let step = self.merge_step()?;
-            current.merged += step.merged;
-            step.ends_pass
-        } else {
-            true
-        };
-        if ends_pass {
+        let ended = self.committer.ended_folds();
+        let current = pass.get_or_insert_with(|| Pass { began: Instant::now(), merged: 0, ended });
+        if current.ended == ended {
+            current.merged += self.merge_step()?.merged;
+        }
+        if current.ended < self.committer.ended_folds() {
             self.clear_deltas()?;
             events
                 .emit(&Event::MergeEnded { merged: current.merged, took: current.began.elapsed() });
@@ -292,5 +290,29 @@ mod tests {
         shared.work_a_little(&mut work).unwrap();
         assert!(work.pass.is_none() && ended.load(Ordering::Relaxed) == 1);
         assert!(!shared.committer.is_folding(), "no other pass has begun");
+    }
+
+    #[test]
+    fn a_pass_that_memory_cuts_into_several_ends_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        let documents: Vec<_> = (0..300_000_u64)
+            .map(|key| (key.to_be_bytes(), key.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .collect();
+        index.insert_batch(&documents, Durability::Buffered).unwrap();
+        drop(index);
+        let ended = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&ended);
+        let options = IndexOptions::new().memory(16 << 20).on_event(move |event| {
+            if let Event::MergeEnded { .. } = event {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let index = Index::<u64>::open_with(directory.path(), &options).unwrap();
+        let mut work = Work::default();
+        while ended.load(Ordering::Relaxed) == 0 {
+            index.shared.work_a_little(&mut work).unwrap();
+        }
+        assert_eq!(index.stats(&()).unwrap().delta_entries, 0);
     }
 }
