@@ -90,7 +90,10 @@ impl<F: Fingerprint> Shared<F> {
     /// Begins a repacking in place of the one at work.
     pub(in crate::index) fn begin_packing(&self, repacks: &mut Repacks<'_>) -> Result<()> {
         **repacks = None;
+        // Entries of a batch in flight are counted, and no snapshot has them yet.
+        let turn = self.committer.turn_alone();
         let snapshot = self.store.snapshot();
+        drop(turn);
         let mut stages = VecDeque::new();
         for family in FAMILIES {
             stages.extend(snapshot.repacking(family)?.map(Stage::Pack));
