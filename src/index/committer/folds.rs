@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::Committer;
 use super::taken::Taken;
-use super::unmerged::Epoch;
+use super::unmerged::{Demand, Epoch};
 use crate::error::Result;
 use crate::exclusion::{self, Held};
 use crate::fail_point::fail_point;
@@ -168,27 +168,43 @@ impl<F: Fingerprint> Committer<F> {
         self.step(self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns a step that a writer should run, because memory is short, unless another one runs.
+    /// Returns a step that a writer should run, because memory is short.
+    ///
+    /// Waits until no other step runs if memory is nearly full, and otherwise leaves it to that one.
+    /// The thread that merges may not get a processor for a long time: then no other step would run.
     pub(in crate::index) fn step_of_writer(&self) -> Result<Option<Step<'_, F>>> {
-        let wanted = self.folds.unmerged() >= LEAST_WORTH
-            && self.look(|published| published.unmerged.want_merging());
-        if !wanted {
+        let demand = self.demand();
+        if demand == Demand::Nothing {
             self.folds.owed.store(0, Ordering::Relaxed);
             return Ok(None);
         }
         if self.folds.owed.load(Ordering::Relaxed) <= 0 || exclusion::alone() {
             return Ok(None);
         }
-        match self.folds.pass.try_lock() {
-            Ok(pass) => self.step(pass).map(Some),
-            Err(_) => Ok(None),
-        }
+        let pass = match (self.folds.pass.try_lock(), demand) {
+            (Ok(pass), _) => pass,
+            (Err(_), Demand::Most) => {
+                self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+            (Err(_), _) => return Ok(None),
+        };
+        self.step(pass).map(Some)
     }
 
-    /// Credits writers with a step. Twice what they add, so that a pass ends before memory does.
+    /// Credits writers with a step, so that a pass ends before memory does.
+    ///
+    /// It takes in at most half of the memory, or at most four fifths.
     pub(in crate::index) fn paid(&self, merged: u64) {
-        let entries = merged.max(LEAST_PAID) / (2 * self.store.tables() as u64);
+        let times = if self.demand() == Demand::Most { 8 } else { 2 };
+        let entries = merged.max(LEAST_PAID) / (times * self.store.tables() as u64);
         self.folds.owed.fetch_sub(entries.cast_signed(), Ordering::Relaxed);
+    }
+
+    fn demand(&self) -> Demand {
+        if self.folds.unmerged() < LEAST_WORTH {
+            return Demand::Nothing;
+        }
+        self.look(|published| published.unmerged.demand())
     }
 
     fn step<'s>(&'s self, pass: MutexGuard<'s, Option<Pass<F>>>) -> Result<Step<'s, F>> {

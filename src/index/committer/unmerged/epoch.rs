@@ -42,6 +42,10 @@ impl<F> Default for Held<F> {
 }
 
 impl<F: Fingerprint> Held<F> {
+    fn len(&self) -> usize {
+        self.tables.iter().map(|tables| tables.len()).sum::<usize>() + self.bare.len()
+    }
+
     fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(|tables| tables.bytes()).sum();
         tables + self.bare.len() * F::BYTES
@@ -86,6 +90,12 @@ impl<F: Fingerprint> Epoch<F> {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Returns the memory that would be in use without tables, in bytes.
+    pub(super) fn bytes_without_tables(&self) -> usize {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map_or(0, |held| held.len() * F::BYTES)
+    }
+
     /// Changes what is held, and drops it if `change` returns false or the budget is exceeded.
     ///
     /// Gives up tables first, which take three times as much as the fingerprints.
@@ -106,10 +116,11 @@ impl<F: Fingerprint> Epoch<F> {
 
     /// Returns true if all epochs are within the budget.
     fn account(&self, bytes: usize) -> bool {
-        let (before, used) = (self.bytes.swap(bytes, Ordering::Relaxed), &self.limits.used);
-        let with = used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        used.fetch_sub(before, Ordering::Relaxed);
-        with - before <= self.limits.budget
+        let before = self.bytes.swap(bytes, Ordering::Relaxed);
+        // In one operation, or another epoch might find both the old and the new bytes in use.
+        let change = bytes.wrapping_sub(before);
+        let used = self.limits.used.fetch_add(change, Ordering::Relaxed).wrapping_add(change);
+        used <= self.limits.budget
     }
 
     pub(super) fn find(&self, query: F, distance: u32, found: &mut Vec<Found<F>>) -> Result<bool> {

@@ -52,6 +52,16 @@ pub(in crate::index) enum Builder {
     Search,
 }
 
+/// How much writers are to merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Demand {
+    Nothing,
+    /// Twice what they add, unless another thread is merging.
+    Some,
+    /// More, and they wait for their turn: four fifths of the memory are in use, without tables.
+    Most,
+}
+
 /// The unmerged fingerprints of an index, oldest epoch first.
 #[derive(Debug, Clone)]
 pub(in crate::index) struct Unmerged<F> {
@@ -124,14 +134,20 @@ impl<F: Fingerprint> Unmerged<F> {
         self.limits.budget / F::BYTES
     }
 
-    /// Returns true if memory is short, and writers are to merge.
+    /// Returns how much writers are to merge.
     ///
     /// Beside a thread that merges, they do so later: once it does not keep up.
-    pub(super) fn want_merging(&self) -> bool {
-        match self.limits.builder {
+    pub(super) fn demand(&self) -> Demand {
+        let wants = match self.limits.builder {
             Builder::Writers => self.is_full(),
             Builder::Background => self.fifths() >= 4 || self.lacks(),
             Builder::Search => false,
+        };
+        let without_tables = self.epochs.iter().map(|epoch| epoch.bytes_without_tables());
+        match without_tables.sum::<usize>() / (self.limits.budget / 5).max(1) {
+            4.. if wants => Demand::Most,
+            _ if wants => Demand::Some,
+            _ => Demand::Nothing,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of unmerged fingerprints: searches against a map, at every moment of passes.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::index::{Durability, Index, IndexOptions};
@@ -176,7 +177,28 @@ fn writers_merge_if_the_background_merge_falls_behind() {
         most = most.max(pair.bytes());
     }
     assert!(most < 2 << 20, "{most} bytes");
-    assert!(pair.judge(), "memory has them all");
+    assert!(pair.judge_by(4), "memory has them all");
+}
+
+#[test]
+fn writers_wait_for_the_step_of_another_thread_once_memory_is_nearly_full() {
+    let mut pair = Pair::of(27, 1 << 22, &IndexOptions::new().memory(16 << 20));
+    pair.insert(20_000);
+    let shared = Arc::clone(&pair.index.shared);
+    let step = shared.committer.merge_step().unwrap();
+    let bytes = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (0..30).for_each(|_| pair.insert(20_000)));
+        // It waits in the end, or all that it inserts exceeds the memory.
+        let begun = Instant::now();
+        while !writer.is_finished() && begun.elapsed() < Duration::from_secs(4) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let bytes = shared.committer.unmerged_bytes();
+        drop(step);
+        bytes
+    });
+    assert!((3 << 19..2 << 20).contains(&bytes), "{bytes} bytes");
+    assert!(pair.judge_by(4), "memory has them all");
 }
 
 #[test]
