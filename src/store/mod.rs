@@ -18,7 +18,7 @@ use rocksdb::{CompactOptions, ErrorKind};
 
 use bytes::codec::{HeaderRecord, Lane, State};
 pub(crate) use bytes::{codec, delta_run, keys, pack, run};
-pub(crate) use data::batch::Batch;
+pub(crate) use data::batch::{Batch, Detached};
 #[cfg(test)]
 pub(crate) use data::cursor::counting_deleted;
 pub(crate) use data::cursor::{Cursor, Snapshot, counting_reads};

@@ -8,6 +8,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Committer;
+use super::offer::{Offer, Offers};
 use super::taken::Taken;
 use super::unmerged::{Demand, Epoch};
 use crate::error::Result;
@@ -37,6 +38,8 @@ const LEAST_PAID: u64 = 1 << 11;
 #[derive(Debug)]
 pub(super) struct Folds<F> {
     pass: Mutex<Option<Pass<F>>>,
+    /// A batch of the last step. Whoever takes it back holds the pass.
+    offers: Offers,
     /// Number of delta entries that writes have announced since opening.
     announced: AtomicU64,
     /// Number of delta entries that are not merged, roughly.
@@ -67,6 +70,17 @@ struct Pass<F> {
     done: usize,
     /// How many delta runs are deleted.
     deleted: usize,
+    /// What will be done once the batch is committed that the last step left to writers.
+    offered: Option<Progress>,
+}
+
+/// What a batch of a pass does.
+#[derive(Debug, Clone, Copy)]
+enum Progress {
+    /// Merges delta entries into the runs of the present table.
+    Merged(usize),
+    /// Deletes delta runs.
+    Deleted(usize),
 }
 
 impl<F: Fingerprint> Pass<F> {
@@ -76,6 +90,19 @@ impl<F: Fingerprint> Pass<F> {
         self.done = 0;
         if let Some(table) = tables.get(table) {
             self.taken.turn_to(table);
+        }
+    }
+
+    /// Continues behind a batch that is committed.
+    fn advance(&mut self, progress: Progress, tables: &[Table]) {
+        match progress {
+            Progress::Merged(entries) => {
+                self.done += entries;
+                if self.done == self.taken.entries().len() {
+                    self.turn_to(self.table + 1, tables);
+                }
+            }
+            Progress::Deleted(runs) => self.deleted += runs,
         }
     }
 }
@@ -95,6 +122,8 @@ pub(in crate::index) struct Merged<F> {
 pub(in crate::index) struct Step<'s, F: Fingerprint> {
     committer: &'s Committer<F>,
     pass: MutexGuard<'s, Option<Pass<F>>>,
+    /// Whether it leaves its batch to writers.
+    offers: bool,
 }
 
 /// Result of a step.
@@ -120,6 +149,7 @@ impl<F: Fingerprint> Folds<F> {
     pub(super) fn new(unmerged: u64, next_run: u64) -> Self {
         Self {
             pass: Mutex::new(None),
+            offers: Offers::default(),
             announced: AtomicU64::new(0),
             unmerged: AtomicU64::new(unmerged),
             owed: AtomicI64::new(0),
@@ -151,6 +181,8 @@ impl<F: Fingerprint> Committer<F> {
     pub(in crate::index) fn begin_fold(&self) {
         let mut pass = self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner);
         *pass = None;
+        // It need not be committed, and must not be once the next pass has read the runs.
+        drop(self.folds.offers.take());
     }
 
     /// Returns how many passes have ended that took in everything, also by steps of writers.
@@ -161,6 +193,13 @@ impl<F: Fingerprint> Committer<F> {
     #[cfg(test)]
     pub(in crate::index) fn is_folding(&self) -> bool {
         self.folds.pass.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Makes the batch fail that a step has left.
+    #[cfg(test)]
+    pub(in crate::index) fn fail_offer(&self) {
+        let source = std::io::Error::other("a test made the commit fail");
+        self.folds.offers.serve(|_| Err(crate::Error::io("log", source)));
     }
 
     /// Waits until no other step runs. Begins a pass if there is none.
@@ -208,11 +247,30 @@ impl<F: Fingerprint> Committer<F> {
     }
 
     fn step<'s>(&'s self, pass: MutexGuard<'s, Option<Pass<F>>>) -> Result<Step<'s, F>> {
-        let mut step = Step { committer: self, pass };
+        let mut step = Step { committer: self, pass, offers: false };
+        self.settle(&mut step.pass)?;
         if step.pass.is_none() {
             *step.pass = Some(self.begin_pass()?);
         }
         Ok(step)
+    }
+
+    /// Continues behind the batch that the last step left, and commits it if no writer did.
+    ///
+    /// If that failed, the next step repeats it.
+    fn settle(&self, pass: &mut Option<Pass<F>>) -> Result<()> {
+        let Some((pass, progress)) =
+            pass.as_mut().and_then(|pass| pass.offered.take().map(|progress| (pass, progress)))
+        else {
+            return Ok(());
+        };
+        match self.folds.offers.take() {
+            Offer::Waits(changes) => self.commit_beside(Batch::attach(&self.store, changes)?)?,
+            Offer::Committed(result) => result?,
+            Offer::Nothing => return Ok(()),
+        }
+        pass.advance(progress, self.core.plan.tables());
+        Ok(())
     }
 
     /// Commits a batch of a merge while inserts continue.
@@ -221,11 +279,14 @@ impl<F: Fingerprint> Committer<F> {
         let _flight = turn.take_off();
         let _held = Held::new();
         drop(turn);
-        fail_point!("fold.staged");
-        sync::pause();
-        batch.commit()?;
-        fail_point!("fold.logged");
-        Ok(())
+        commit(batch)
+    }
+
+    /// Commits the batch that a merge has left, if there is one.
+    ///
+    /// The caller has the turn or a batch in flight, and has published what it wrote.
+    pub(super) fn serve_merge(&self) {
+        self.folds.offers.serve(|changes| commit(Batch::attach(&self.store, changes)?));
     }
 
     fn begin_pass(&self) -> Result<Pass<F>> {
@@ -249,6 +310,7 @@ impl<F: Fingerprint> Committer<F> {
             table: 0,
             done: 0,
             deleted: 0,
+            offered: None,
         };
         pass.turn_to(if pass.count > 0 { 0 } else { tables.len() }, tables);
         Ok(pass)
@@ -256,6 +318,12 @@ impl<F: Fingerprint> Committer<F> {
 }
 
 impl<F: Fingerprint> Step<'_, F> {
+    /// Makes the step leave its batch to the next writer. Another step must follow soon.
+    pub(in crate::index) fn offering(mut self) -> Self {
+        self.offers = true;
+        self
+    }
+
     fn pass(&mut self) -> &mut Pass<F> {
         self.pass.as_mut().expect("a step is made with a pass, and ends with it")
     }
@@ -272,21 +340,20 @@ impl<F: Fingerprint> Step<'_, F> {
         }
         let ahead = pass.taken.entries().get(pass.done..).unwrap_or_default();
         let merged = merge(&committer.store.snapshot(), pass.table, ahead)?;
-        let mut batch = committer.store.batch()?;
+        let progress = Progress::Merged(merged.deltas);
         let changes = merged.deleted.len() + merged.runs.len();
+        if changes == 0 {
+            pass.advance(progress, committer.core.plan.tables());
+            return Ok(Stepped::merged(merged.deltas));
+        }
+        let mut batch = committer.store.batch()?;
         for last in &merged.deleted {
             batch.delete_entry(pass.table, Kind::Run, *last)?;
         }
         for (last, value) in &merged.runs {
             batch.put_run(pass.table, *last, value)?;
         }
-        if changes > 0 {
-            committer.commit_beside(batch)?;
-        }
-        pass.done += merged.deltas;
-        if pass.done == pass.taken.entries().len() {
-            pass.turn_to(pass.table + 1, committer.core.plan.tables());
-        }
+        self.commit(batch, progress)?;
         Ok(Stepped::merged(merged.deltas))
     }
 
@@ -305,14 +372,26 @@ impl<F: Fingerprint> Step<'_, F> {
             for name in some {
                 batch.delete_delta_run(*name)?;
             }
-            let deleted = some.len();
-            committer.commit_beside(batch)?;
-            pass.deleted += deleted;
+            let progress = Progress::Deleted(some.len());
+            self.commit(batch, progress)?;
             return Ok(Stepped::merged(0));
         }
         let complete = pass.complete;
         let more = !self.end(complete);
         Ok(Stepped { merged: 0, ends_pass: complete, more })
+    }
+
+    /// Commits the batch of the step, or leaves it to writers.
+    fn commit(&mut self, batch: Batch<'_>, progress: Progress) -> Result<()> {
+        let committer = self.committer;
+        if self.offers {
+            self.pass().offered = Some(progress);
+            committer.folds.offers.leave(batch.detach());
+            return Ok(());
+        }
+        committer.commit_beside(batch)?;
+        self.pass().advance(progress, committer.core.plan.tables());
+        Ok(())
     }
 
     /// Ends the pass. Returns true if it leaves no delta entry.
@@ -334,4 +413,13 @@ impl<F: Fingerprint> Step<'_, F> {
         drop(ended);
         unmerged == 0
     }
+}
+
+/// Commits a batch of a merge.
+fn commit(batch: Batch<'_>) -> Result<()> {
+    fail_point!("fold.staged");
+    sync::pause();
+    batch.commit()?;
+    fail_point!("fold.logged");
+    Ok(())
 }

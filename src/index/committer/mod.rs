@@ -18,6 +18,7 @@ mod journal;
 #[cfg(test)]
 #[cfg(feature = "model")]
 mod model;
+mod offer;
 mod taken;
 mod turn;
 mod unmerged;

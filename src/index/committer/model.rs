@@ -99,6 +99,11 @@ fn fold(index: &Index<u64>) {
     while index.merge_step().unwrap() {}
 }
 
+/// Merges everything as the background thread does.
+fn fold_beside(index: &Index<u64>) {
+    while index.shared.offering_step().unwrap().more {}
+}
+
 fn remove(index: &Index<u64>, key: u64) {
     let removed = index.remove_batch(&[key.to_be_bytes()], Durability::Buffered).unwrap();
     assert_eq!(removed, 1);
@@ -212,6 +217,28 @@ fn what_is_inserted_again_beside_a_fold_of_its_removal_is_still_found() {
         }
         model.remove(&1);
         model.insert(3, 0x10);
+        model
+    });
+}
+
+#[test]
+fn what_a_merge_leaves_to_writers_is_committed_once_or_not_at_all() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
+    explore(STORED, |index, mut model| {
+        put(index, &[(3, 0x30)]);
+        let others = [
+            spawn(index, |index| put(index, &[(4, 0x40)])),
+            spawn(index, |index| {
+                remove(index, 3);
+                put(index, &[(2, 0x21)]);
+            }),
+            spawn(index, fold_beside),
+            spawn(index, fold),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        model.extend([(2, 0x21), (4, 0x40)]);
         model
     });
 }

@@ -186,6 +186,7 @@ impl<F: Fingerprint> Ready<'_, F> {
         // Calls that wait for this batch search at once and must see it. Even a failed write may
         // have changed something.
         committer.withdraw();
+        committer.serve_merge();
         drop(hold);
         committer.core.events.wrote(began);
         committer.build_wanted();

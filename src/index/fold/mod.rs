@@ -182,6 +182,11 @@ impl<F: Fingerprint> Shared<F> {
         self.committer.merge_step()?.run(merge)
     }
 
+    /// Continues after the last step, and leaves the batch to the next writer.
+    pub(super) fn offering_step(&self) -> Result<Stepped> {
+        self.committer.merge_step()?.offering().run(merge)
+    }
+
     /// Merges as much as writers owe, if nothing else does and memory is short.
     ///
     /// A failure is reported as an event: the writes are done.

@@ -1,5 +1,7 @@
 //! Tests of merges: writes between any two steps, and what a pass leaves behind.
 
+mod offers;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -237,7 +237,7 @@ impl<F: Fingerprint> Shared<F> {
         let ended = self.committer.ended_folds();
         let current = pass.get_or_insert_with(|| Pass { began: Instant::now(), merged: 0, ended });
         if current.ended == ended {
-            current.merged += self.merge_step()?.merged;
+            current.merged += self.offering_step()?.merged;
         }
         if current.ended < self.committer.ended_folds() {
             self.clear_deltas()?;

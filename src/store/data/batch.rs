@@ -1,5 +1,7 @@
 //! Write batches: all changes of one call in all families, applied atomically.
 
+use std::fmt;
+
 use rocksdb::{ColumnFamily, WriteBatch};
 
 use super::cursor::in_order;
@@ -23,7 +25,21 @@ pub(crate) struct Batch<'a> {
     packed: Option<Base<'a>>,
 }
 
+/// The changes of a batch, without the store that they are for.
+pub(crate) struct Detached(WriteBatch);
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Detached").field(&self.0.size_in_bytes()).finish()
+    }
+}
+
 impl<'a> Batch<'a> {
+    /// Continues with changes that were staged for this store.
+    pub(crate) fn attach(store: &'a Store, changes: Detached) -> Result<Self> {
+        Self::new(store, changes.0)
+    }
+
     /// Appends to a batch that may already hold changes.
     pub(in crate::store) fn new(store: &'a Store, writes: WriteBatch) -> Result<Self> {
         Ok(Self {
@@ -179,6 +195,11 @@ impl<'a> Batch<'a> {
         self.tables.get(table).copied().ok_or_else(|| {
             Error::corrupt(Family::Table(table).to_string(), "no such table in the plan")
         })
+    }
+
+    /// Returns the changes without the store, for another thread to commit.
+    pub(crate) fn detach(self) -> Detached {
+        Detached(self.writes)
     }
 
     /// Writes the batch atomically. It survives the end of the process, not yet a power loss.

@@ -100,7 +100,10 @@ fn searches_find_what_is_unmerged_in_memory_at_every_step_of_a_pass() {
             while more {
                 pair.insert(200);
                 pair.remove(800);
-                more = pair.index.merge_step().unwrap() && pair.rng.u32(..12) > 0;
+                let offers = pair.rng.bool();
+                let shared = &pair.index.shared;
+                let step = if offers { shared.offering_step() } else { shared.merge_step() };
+                more = step.unwrap().more && pair.rng.u32(..12) > 0;
                 assert!(pair.judge(), "seed {seed}");
             }
         }
