@@ -81,16 +81,10 @@ pub(super) fn labelled<F: Fingerprint>(
         .map(|evidence| largest_first(evidence, fingerprints.len(), order))
         .transpose()?;
     let order = largest.as_deref().or(order);
-    let linking = Linking { settings, evidence, order, kept, progress };
-    let grouped = linking.labelled(fingerprints)?;
-    let Some(order) = order else { return Ok(grouped) };
-    let at = |place: u32| order[place as usize];
-    let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
-    for (&position, &label) in order.iter().zip(&grouped.labels) {
-        labels[position as usize] = at(label);
-    }
-    let similarities = grouped.similarities.iter().map(|(place, found)| (at(place), found));
-    Ok(Labelled { labels, similarities: Similarities::new(similarities.collect()) })
+    let position = |place: u32| order.map_or(place, |order| order[place as usize]);
+    let linking = Linking { settings, evidence, order, progress };
+    let are_kept = |a: u32, b: u32| position(a).min(position(b)) >= kept;
+    linking.labelled(fingerprints, are_kept)
 }
 
 /// Lists positions by falling extent, so that containing documents precede contained ones.
@@ -110,19 +104,41 @@ pub(super) fn largest_first(
 }
 
 /// What decides whether two documents are linked.
-struct Linking<'a> {
-    settings: &'a DedupOptions,
-    evidence: Option<&'a EvidenceFile>,
+pub(super) struct Linking<'a> {
+    pub(super) settings: &'a DedupOptions,
+    /// `None` if the distance decides.
+    pub(super) evidence: Option<&'a EvidenceFile>,
     /// Positions by falling preference; `None` is all in their own order.
-    order: Option<&'a [u32]>,
-    /// Position of the first document that is always kept.
-    kept: u32,
-    progress: &'a dyn Progress,
+    pub(super) order: Option<&'a [u32]>,
+    pub(super) progress: &'a dyn Progress,
 }
 
 impl Linking<'_> {
-    /// Groups the documents; labels are places in the order.
-    fn labelled<F: Fingerprint>(&self, fingerprints: &[F]) -> Result<Labelled> {
+    /// Groups the documents of the order. Others are in no group.
+    ///
+    /// No pair of places in the order passes of which `are_kept` says that both documents are kept.
+    pub(super) fn labelled<F: Fingerprint>(
+        &self,
+        fingerprints: &[F],
+        are_kept: impl Fn(u32, u32) -> bool + Sync,
+    ) -> Result<Labelled> {
+        let grouped = self.of_places(fingerprints, are_kept)?;
+        let Some(order) = self.order else { return Ok(grouped) };
+        let at = |place: u32| order[place as usize];
+        let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
+        for (&position, &label) in order.iter().zip(&grouped.labels) {
+            labels[position as usize] = at(label);
+        }
+        let similarities = grouped.similarities.iter().map(|(place, found)| (at(place), found));
+        Ok(Labelled { labels, similarities: Similarities::new(similarities.collect()) })
+    }
+
+    /// Groups places in the order, by which labels name them too.
+    fn of_places<F: Fingerprint>(
+        &self,
+        fingerprints: &[F],
+        are_kept: impl Fn(u32, u32) -> bool + Sync,
+    ) -> Result<Labelled> {
         let DedupOptions { distance, verification, .. } = *self.settings;
         let options = JoinOptions::new(distance).costs(self.settings.costs);
         let linkage = self.settings.linking();
@@ -142,7 +158,7 @@ impl Linking<'_> {
         let digest =
             |place: u32| self.evidence.map_or(Ok(0), |evidence| evidence.digest(at(place)));
         let verify = |a: u32, b: u32, apart: u32| match self.evidence {
-            _ if at(a).min(at(b)) >= self.kept as usize => Ok(None),
+            _ if are_kept(a, b) => Ok(None),
             None => Ok((apart <= distance).then_some(0.0)),
             Some(evidence) => {
                 let pair = (apart, at(a), at(b));

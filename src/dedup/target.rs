@@ -11,15 +11,13 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use super::decisions::measuring;
-use super::groups::{labelled, largest_first};
+use super::groups::{Linking, labelled, largest_first};
 use super::settings::DedupOptions;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::join::{
-    self, Bracket, Grouping, JoinOptions, Labelled, Linkage, Outlines, Similarities,
-};
+use crate::join::{Labelled, Similarities};
 use crate::progress::Progress;
-use crate::verify::{EvidenceFile, Verification};
+use crate::verify::{EvidenceFile, Linkage, Verification};
 
 /// Steps from the widest threshold to equality.
 const STEPS: u32 = 128;
@@ -99,57 +97,19 @@ impl<F: Fingerprint> Target<'_, F> {
         let (kept, removed): (Vec<u32>, Vec<u32>) = order.iter().copied().partition(is_kept);
         let first = kept.len();
         let places: Vec<u32> = [kept, removed].concat();
-        let position = |place: u32| places[place as usize] as usize;
         let evidence = self.evidence.filter(|_| self.settings.verification != Verification::None);
-        let digest =
-            |place: u32| evidence.map_or(Ok(0), |evidence| evidence.digest(position(place)));
         let (verification, distance) = tightened(self.settings, step);
-        let options = JoinOptions::new(distance).costs(self.settings.costs);
-        let verify = |a: u32, b: u32, apart: u32| match evidence {
-            _ if (a.max(b) as usize) < first => Ok(None),
-            None => Ok((apart <= distance).then_some(0.0)),
-            Some(evidence) => {
-                let pair = (apart, position(a), position(b));
-                evidence.check_within(verification, distance, pair, self.progress)
-            }
-        };
-        let linkage = Linkage::Representative;
-        let count = u32::try_from(places.len()).expect("places are positions");
-        let fingerprint = |place| self.fingerprints[position(place)];
-        let (block, outlined) = self.settings.block(count, evidence, fingerprint);
-        let read = outlined.map(|evidence| move |place: u32| evidence.bigrams(position(place)));
-        let rejects = |a: u32, b: u32, apart: u32| {
-            let pair = (apart, position(a), position(b));
-            evidence.is_some_and(|of| of.rejects(verification, distance, pair))
-        };
-        let bracket = evidence.and_then(|of| of.brackets(verification));
-        let bracket = bracket.map(|bracket| move |place: u32| bracket(position(place)));
-        let grouping = Grouping {
-            count,
-            fingerprint: &fingerprint,
-            digest: &digest,
-            block,
-            rejects: &rejects,
-            bracket: bracket.as_ref().map(|bracket| bracket as &Bracket<'_>),
-            outlines: read.as_ref().map(|read| Outlines { read, verification }),
-        };
-        let grouped = join::labelled(&grouping, options, linkage, self.progress, &verify)?;
-        let mut all = self.alone();
-        for (&position, label) in places.iter().zip(grouped.labels) {
-            all.labels[position as usize] = places[label as usize];
+        let linkage = Some(Linkage::Representative);
+        let settings = self.settings.clone();
+        let settings = DedupOptions { distance, verification, linkage, ..settings };
+        let order = Some(&*places);
+        let linking = Linking { settings: &settings, evidence, order, progress: self.progress };
+        let are_kept = |a: u32, b: u32| (a.max(b) as usize) < first;
+        let mut labelled = linking.labelled(self.fingerprints, are_kept)?;
+        if evidence.is_none() {
+            labelled.similarities = Similarities::default();
         }
-        if evidence.is_some() {
-            let found = grouped.similarities.iter();
-            let found = found.map(|(place, found)| (places[place as usize], found)).collect();
-            all.similarities = Similarities::new(found);
-        }
-        Ok(all)
-    }
-
-    /// Every document in a group of its own.
-    fn alone(&self) -> Labelled {
-        let labels = (0..).zip(self.fingerprints).map(|(position, _)| position).collect();
-        Labelled { labels, similarities: Similarities::default() }
+        Ok(labelled)
     }
 
     /// Brings back the documents that are least like the kept one of their group.
