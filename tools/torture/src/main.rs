@@ -23,23 +23,13 @@
 
 mod bases;
 mod child;
-mod concurrency;
 mod copies;
-mod crash;
-mod damage;
-mod damage_backup;
-mod disk;
-mod faults;
-mod hostile;
-mod images;
 mod operation;
 mod oracle;
 mod points;
-mod power;
 mod report;
+mod scenario;
 mod setup;
-mod shards;
-mod soak;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +38,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::report::Effort;
+use crate::scenario::{concurrency, crash, damage, disk, faults, hostile, power, shards, soak};
 
 /// Kills, cuts, fills and damages indexes, and compares them with an oracle
 #[derive(Debug, Parser)]

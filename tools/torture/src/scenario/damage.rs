@@ -12,9 +12,9 @@ use hamdex::build::{BuildOptions, repair_any};
 use hamdex::inspect::Header;
 use hamdex::{Durability, Error, Fault, Query, SearchPath, each_width};
 
+use super::damage_backup;
 use crate::bases::{BASES, Base};
 use crate::child::{End, Running, send};
-use crate::damage_backup;
 use crate::oracle::{self, Model};
 use crate::report::{self, Account, Finding, Limit, Verdict};
 use crate::setup::Setup;

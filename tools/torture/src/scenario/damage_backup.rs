@@ -7,7 +7,7 @@ use fastrand::Rng;
 use hamdex::backup::{Backup, BackupOptions};
 use hamdex::{Error, Fault};
 
-use crate::damage::{change, cut};
+use super::damage::{change, cut};
 use crate::oracle::{self, Model, copy};
 use crate::report::{Finding, Verdict};
 use crate::setup::Setup;

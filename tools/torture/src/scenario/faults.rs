@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use hamdex::Fault;
 
+use super::disk::Patient;
 use crate::child::{Running, send};
 use crate::copies;
-use crate::disk::Patient;
 use crate::operation::{CYCLE, Size, operation};
 use crate::oracle::{Model, copy, search, verify};
 use crate::report::{self, Account, Finding, Limit, Verdict};

@@ -3,7 +3,7 @@
 //! The first part cuts one log at every offset. The second part runs all operations. After each, it
 //! truncates every log to a random offset after its last sync, and replaces the seal by any of its
 //! versions. `disk images` records every write and sync of a process, and opens what a disk may
-//! hold at any moment of it ([`images`](crate::images)); in a quarter of them one sync was a lie.
+//! hold at any moment of it ([`images`](super::images)); in a quarter of them one sync was a lie.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +13,9 @@ use fastrand::Rng;
 use hamdex::any::AnyBuilder;
 use hamdex::{Durability, Error, Fault};
 
+use super::images::{Disk, Recording};
 use crate::child::Running;
 use crate::copies;
-use crate::images::{Disk, Recording};
 use crate::operation::{CYCLE, Operation, Size, fingerprint, operation};
 use crate::oracle::{Model, compare, copy, documents, verify};
 use crate::report::{Account, Finding, Limit, Verdict};
