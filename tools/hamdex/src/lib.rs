@@ -6,25 +6,18 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
-mod bars;
-mod chart;
 mod cli;
 mod console;
 mod costs;
+mod draw;
 pub mod embed;
 mod options;
-mod page;
-mod plot;
-mod progress;
 mod reference;
-mod resource_options;
 mod session;
 mod signal;
 mod stored;
-mod table;
 mod usage;
 mod verb;
-mod verify_options;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 use maud::{Markup, html};
 
-use crate::page;
+use crate::draw::page;
 
 /// Group of options that have no heading.
 const OPTIONS: &str = "Options";

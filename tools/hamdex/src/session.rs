@@ -8,9 +8,9 @@ use clap::Args;
 use hamdex_io::host::Host;
 
 use crate::console::Console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Overwrite};
-use crate::table::Table;
 
 /// Options of every verb.
 #[derive(Debug, Args)]

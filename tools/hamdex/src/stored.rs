@@ -11,8 +11,8 @@ use hamdex::{Error, Fingerprint, Index, IndexOptions};
 use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Export, Inputs};
+use crate::options::resources::SeedArg;
 use crate::options::{MemoryArg, PipelineArgs, PlanArg, stored_pipeline};
-use crate::resource_options::SeedArg;
 use crate::settings;
 use crate::size;
 

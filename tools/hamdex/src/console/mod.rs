@@ -2,6 +2,8 @@
 //!
 //! Work only adds to counters; one ticking thread draws, so that no hot loop waits for a terminal.
 
+mod progress;
+
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,8 +16,8 @@ use hamdex::Progress;
 use hamdex_io::host::{Host, Silent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use self::progress::Phase;
 use crate::failure::Failure;
-use crate::progress::Phase;
 use crate::signal::{Signal, Stored};
 pub(crate) use crate::visible::visible;
 

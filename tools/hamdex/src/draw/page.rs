@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::chart::{self, Chart};
+use crate::draw::chart::{self, Chart};
 use crate::failure::{Failure, Result};
 
 /// Allows only the page's styles, for any text of a document.

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use maud::html;
 
-use crate::chart::{self, Chart};
+use crate::draw::chart::{self, Chart};
+use crate::draw::page;
 use crate::failure::Result;
 use crate::output::{Output, Overwrite};
-use crate::page;
 
 /// A file to draw into, as named on the command line.
 #[derive(Debug, Clone)]

@@ -1,5 +1,8 @@
 //! Options that several verbs share: groups of arguments become settings of the library.
 
+pub(crate) mod resources;
+pub(crate) mod verification;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +17,10 @@ use hamdex::text::{
 use hamdex_io::host::Host;
 use hamdex_io::tables::WeightsArg;
 
+use self::resources::{ResourceArgs, SeedArg, Wanted};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Format, Inputs, MaxBad, Names, Policy, Rejects, Walking, WarcId};
-use crate::resource_options::{ResourceArgs, SeedArg, Wanted};
 use crate::session::Session;
 use crate::settings;
 use crate::size::Size;

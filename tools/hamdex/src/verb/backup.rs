@@ -10,12 +10,12 @@ use hamdex::{Error, IndexOptions, Progress};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 
 /// Add a backup of an index to a directory
 ///

@@ -10,13 +10,13 @@ use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::options::MemoryArg;
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
 
 /// Check an index: compare every table and posting with the documents

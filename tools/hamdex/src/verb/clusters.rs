@@ -17,12 +17,12 @@ use crate::costs;
 use crate::failure::Result;
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
+use crate::options::verification::{LinkageArg, VerifyArg};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::verify_options::{LinkageArg, VerifyArg};
 
 /// List groups of near-duplicates
 ///

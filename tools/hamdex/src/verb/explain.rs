@@ -8,16 +8,16 @@ use hamdex::{Fingerprint, Query, SearchPath, for_width};
 use serde::Serialize;
 
 use super::query::{from_hex, sketch};
+use crate::draw::table::Table;
 use crate::failure::Result;
 use crate::input::Wanted;
 use crate::key::Name;
+use crate::options::resources::SeedArg;
 use crate::options::{DistanceArg, MemoryArg, WidthArg};
 use crate::output::Output;
-use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 
 /// Show what a query does: path, ranges, candidates, matches, time
 #[derive(Debug, Args)]

@@ -7,10 +7,10 @@ use hamdex::Progress;
 use hamdex::any::AnyIndex;
 use serde::Serialize;
 
+use crate::draw::table::Table;
 use crate::failure::Result;
 use crate::session::Session;
 use crate::size;
-use crate::table::Table;
 use crate::verb::{backup, check, explain, resident, stats};
 
 /// Look after an index: its statistics, checks, repairs and backups

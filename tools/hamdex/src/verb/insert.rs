@@ -16,13 +16,13 @@ use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Document, Ids, Reading, Sink};
 use crate::key::Name;
+use crate::options::verification::{KeepFeaturesArg, VerifyArg};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings;
 use crate::size;
 use crate::stored;
-use crate::verify_options::{KeepFeaturesArg, VerifyArg};
 
 /// Insert documents into an index, durably
 ///

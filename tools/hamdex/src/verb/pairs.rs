@@ -18,12 +18,12 @@ use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
 use crate::key::Name;
+use crate::options::verification::VerifyArg;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::verify_options::VerifyArg;
 use crate::visible::visible;
 
 /// Equal fingerprints above which a warning names the number of their pairs.

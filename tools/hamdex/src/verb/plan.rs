@@ -8,16 +8,16 @@ use hamdex::plan::{self, PlanReport};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
-use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
 use crate::costs;
+use crate::draw::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
+use crate::draw::plot::PlotFile;
+use crate::draw::table::Table;
 use crate::failure::Result;
 use crate::options::{DistanceArg, TmpArg, WidthArg};
 use crate::output::Output;
-use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::settings;
 use crate::size::{self, Count};
-use crate::table::Table;
 
 /// Show what every table plan costs for a number of documents
 #[derive(Debug, Args)]

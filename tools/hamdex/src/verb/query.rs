@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::failure::{Failure, Result};
 use crate::input::{Bring, Document, Ids, Inputs, Proofs, Reading, Sink, Wanted};
 use crate::key::Name;
+use crate::options::resources::SeedArg;
+use crate::options::verification::VerifyArg;
 use crate::options::{DistanceArg, MemoryArg, RowArgs, WidthArg, stored_pipeline};
 use crate::output::Output;
-use crate::resource_options::SeedArg;
 use crate::session::Session;
 use crate::settings;
 use crate::size;
 use crate::stored;
-use crate::verify_options::VerifyArg;
 
 /// Queries of the first batch: few, so that answers arrive early.
 const FIRST: usize = 1 << 10;

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::console::Console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Name};
 use crate::session::Session;
 use crate::size;
-use crate::table::Table;
 
 /// Removals in one durable batch.
 const BATCH: usize = 1000;

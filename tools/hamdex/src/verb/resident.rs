@@ -7,12 +7,12 @@ use hamdex::Progress;
 use hamdex::any::AnyIndex;
 use serde::Serialize;
 
+use crate::draw::table::Table;
 use crate::failure::Result;
 use crate::options::MemoryArg;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 
 /// Save the fingerprints of an index, so that searches in memory start at once
 ///

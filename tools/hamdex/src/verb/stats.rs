@@ -9,13 +9,13 @@ use hamdex::inspect::{Header, Sizes, Stats};
 use hamdex_io::host::Host;
 use serde::Serialize;
 
-use crate::bars::Pen;
+use crate::draw::bars::Pen;
+use crate::draw::table::Table;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 use crate::verb::doctor::warn_of_seal;
 
 /// Show counts, sizes and settings of an index

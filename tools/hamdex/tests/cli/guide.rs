@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::crawls::{self, OK, gzip, response};
+use crate::rows::crawls::{self, OK, gzip, response};
 use crate::support::{Bench, outcome};
 
 /// Pages of the guide with commands of a shell, and how many each has at least.

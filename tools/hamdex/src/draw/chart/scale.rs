@@ -136,7 +136,7 @@ impl ValueFormatter<f64> for Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{count, share};
+    use crate::draw::chart::{count, share};
 
     fn ticks(axis: &Axis, values: &[f64], most: usize) -> Vec<f64> {
         Scale::over(axis, values.iter().copied()).ticks(most)

@@ -18,15 +18,15 @@ use hamdex_io::host::Host;
 use serde::Serialize;
 
 use crate::advise::{self, Overrides};
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects};
+use crate::options::verification::KeepFeaturesArg;
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
 use crate::session::Session;
 use crate::settings;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
-use crate::verify_options::KeepFeaturesArg;
 
 /// Build an index from documents, or merge them into one
 ///

@@ -17,13 +17,13 @@ use serde::Serialize;
 use super::DedupArgs;
 use crate::advise::Resolved;
 use crate::console::Console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::input::{Body, Chunk, Draw, Inputs, Kind, Reason, Rows, for_each_chunk};
 use crate::session::Session;
 use crate::settings;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 
 /// Sources whose first rows are counted.
 const SOURCES: usize = 16;

@@ -43,13 +43,13 @@ use crate::costs;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
 use crate::job::{Against, Documents, Keep, Purpose, To};
+use crate::options::verification::{LinkageArg, VerifyArg};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings;
 use crate::size::Count;
 use crate::stored;
-use crate::verify_options::{LinkageArg, VerifyArg};
 
 const AFTER_HELP: &str = r#"Files in DIR:
   kept.jsonl        the kept rows; kept.parquet, .csv or .tsv with --format

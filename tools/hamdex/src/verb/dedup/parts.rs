@@ -15,12 +15,12 @@ use serde::Serialize;
 
 use super::row::Row;
 use crate::console::Console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Bring, Inputs, Totals, for_each_chunk, takes_html};
 use crate::job::Choice;
 use crate::output::Output;
 use crate::size;
-use crate::table::Table;
 
 /// What is cut from the documents.
 #[derive(Debug, Clone, Args)]

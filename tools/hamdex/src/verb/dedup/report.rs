@@ -13,11 +13,11 @@ use super::parts::Parts;
 use super::row::Label;
 use super::sources::SourceRow;
 use crate::advise::Advice;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, is_stdout};
 use crate::session::Session;
 use crate::size;
-use crate::table::Table;
 
 /// Number of dense groups to warn of; the report has all.
 const WARNED: usize = 3;

@@ -16,6 +16,7 @@ use super::write::Members;
 use super::{DedupArgs, Place};
 use crate::advise::{self, Overrides, Resolved};
 use crate::console::Console;
+use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
 use crate::input::{Inputs, Kind, Source, is_index};
 use crate::output::is_stdout;
@@ -23,7 +24,6 @@ use crate::session::Session;
 use crate::settings;
 use crate::size;
 use crate::stored;
-use crate::table::Table;
 
 /// Bytes at both ends of a file that stand for what it holds, beside its size.
 const END: u64 = 1 << 16;

@@ -7,7 +7,7 @@ use hamdex::inspect::{Header, SealState};
 use hamdex_io::host::Host;
 
 use super::{Finding, Grade, machine};
-use crate::resource_options::SeedArg;
+use crate::options::resources::SeedArg;
 use crate::session::Session;
 use crate::stored;
 

@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::console;
 use crate::failure::{Failure, Result};
+use crate::options::resources::SeedArg;
 use crate::options::{MemoryArg, TmpArg};
 use crate::output::Output;
-use crate::resource_options::SeedArg;
 use crate::session::Session;
 
 pub(crate) use index::warn_of_seal;

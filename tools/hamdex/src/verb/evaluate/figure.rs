@@ -3,9 +3,9 @@
 use hamdex::verify::Verification;
 use serde::Serialize;
 
-use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
+use crate::draw::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
+use crate::draw::table::Table;
 use crate::size;
-use crate::table::Table;
 use hamdex::evaluate::{Count, Tally};
 
 /// How good one setting is.

@@ -20,16 +20,16 @@ use self::figure::Figure;
 use super::gather::{self, Gathered};
 use super::labels::{Judged, Labels};
 use crate::advise::{self, Overrides, Resolved};
-use crate::chart::Chart;
+use crate::draw::chart::Chart;
+use crate::draw::plot::PlotFile;
 use crate::evidence::Kept;
 use crate::failure::{Failure, Result};
 use crate::input::{Ids, Inputs, Wanted};
+use crate::options::verification::VerifyArg;
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
-use crate::plot::PlotFile;
 use crate::session::Session;
 use crate::size;
-use crate::verify_options::VerifyArg;
 
 /// Sketches that `--all-sketches` measures.
 const SKETCHES: [SketchKind; 3] =

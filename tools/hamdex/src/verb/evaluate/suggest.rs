@@ -14,13 +14,13 @@ use rayon::prelude::*;
 use super::EvaluateArgs;
 use super::figure::{self, Figure};
 use super::measure;
+use crate::draw::table::Table;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
 use crate::input::{Document, Ids, Inputs, Proofs, Reading, Wanted};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
-use crate::table::Table;
 use crate::verb::labels::{Judged, Labels};
 
 /// Documents that settings are tried on at most, labelled ones apart.

@@ -178,8 +178,10 @@ fn bombs_and_lies_of_a_crawl_are_bad_records_in_bounded_memory() {
     let file = [gzip(&bomb), long, gzip(&lie), gzip(&good)].concat();
     assert!(file.len() < 8 << 20, "a bomb is small: {}", file.len());
     bench.file("crawl.warc.gz", &file);
-    let outcome =
-        crate::bad_rows::confined(&bench, "fingerprint crawl.warc.gz --pipeline code --max-bad 3");
+    let outcome = crate::rows::bad_rows::confined(
+        &bench,
+        "fingerprint crawl.warc.gz --pipeline code --max-bad 3",
+    );
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert_eq!(outcome.json().len(), 1, "{outcome:?}");
     for told in [

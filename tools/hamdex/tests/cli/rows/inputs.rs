@@ -7,7 +7,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::first_contact::whole;
+use super::first_contact::whole;
 use crate::support::{Bench, Outcome, json_lines};
 
 fn ids(outcome: &Outcome) -> Vec<serde_json::Value> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Page;
 use super::seen::STEPS;
 use super::seen::shortest;
-use crate::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
+use crate::draw::chart::{self, Axis, Chart, Kind, Mark, Point, Series};
 use crate::size;
 
 const SIZE: (u32, u32) = (560, 340);

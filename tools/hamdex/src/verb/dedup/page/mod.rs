@@ -21,9 +21,9 @@ pub(super) use self::summary::Summary;
 use self::prints::Prints;
 use self::seen::Notes;
 use super::report::Report;
+use crate::draw::plot;
 use crate::failure::Result;
 use crate::output::{Output, Overwrite};
-use crate::plot;
 
 /// Groups whose texts are shown, the largest.
 const SHOWN: usize = 10;
