@@ -240,8 +240,8 @@ impl IndexOptions {
     /// with packs, the thread also packs documents, once those that were inserted, replaced or removed
     /// since are half as many as all, in the memory that [`Index::compact`](crate::Index::compact)
     /// takes. [`Index::health`](crate::Index::health) reports its state. Without the thread, writes
-    /// merge once unmerged fingerprints take a 16th of the memory: some of them take milliseconds
-    /// longer.
+    /// merge once unmerged fingerprints take a 16th of the memory, and beside a thread that falls
+    /// behind, once they take a tenth: some of them take milliseconds longer.
     pub fn background_merge(mut self, yes: bool) -> Self {
         self.background_merge = yes;
         self
