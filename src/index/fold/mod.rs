@@ -155,15 +155,13 @@ impl<F: Fingerprint> Index<F> {
 impl<F: Fingerprint> Shared<F> {
     fn fold_all(&self, progress: &dyn Progress) -> Result<u64> {
         self.committer.begin_fold();
-        let (mut merged, mut passes) = (0, 0);
+        let mut merged = 0;
         loop {
             progress::check(progress)?;
             let step = self.merge_step()?;
             progress.advance(step.merged);
             merged += step.merged;
-            // The second pass merges what conflicting writes kept out of the first one.
-            passes += u32::from(step.ends_pass);
-            if !step.more || passes == 2 {
+            if step.ends_pass {
                 return Ok(merged);
             }
         }
