@@ -81,9 +81,8 @@ pub(super) fn labelled<F: Fingerprint>(
         .map(|evidence| largest_first(evidence, fingerprints.len(), order))
         .transpose()?;
     let order = largest.as_deref().or(order);
-    let position = |place: u32| order.map_or(place, |order| order[place as usize]);
     let linking = Linking { settings, evidence, order, progress };
-    let are_kept = |a: u32, b: u32| position(a).min(position(b)) >= kept;
+    let are_kept = |a: u32, b: u32| linking.position(a).min(linking.position(b)) >= kept;
     linking.labelled(fingerprints, are_kept)
 }
 
@@ -114,6 +113,11 @@ pub(super) struct Linking<'a> {
 }
 
 impl Linking<'_> {
+    /// Returns the position at a place in the order.
+    fn position(&self, place: u32) -> u32 {
+        self.order.map_or(place, |order| order[place as usize])
+    }
+
     /// Groups the documents of the order. Others are in no group.
     ///
     /// No pair of places in the order passes of which `are_kept` says that both documents are kept.
@@ -124,12 +128,12 @@ impl Linking<'_> {
     ) -> Result<Labelled> {
         let grouped = self.of_places(fingerprints, are_kept)?;
         let Some(order) = self.order else { return Ok(grouped) };
-        let at = |place: u32| order[place as usize];
         let mut labels: Vec<u32> = (0..).zip(fingerprints).map(|(position, _)| position).collect();
         for (&position, &label) in order.iter().zip(&grouped.labels) {
-            labels[position as usize] = at(label);
+            labels[position as usize] = self.position(label);
         }
-        let similarities = grouped.similarities.iter().map(|(place, found)| (at(place), found));
+        let similarities = grouped.similarities.iter();
+        let similarities = similarities.map(|(place, found)| (self.position(place), found));
         Ok(Labelled { labels, similarities: Similarities::new(similarities.collect()) })
     }
 
@@ -142,7 +146,7 @@ impl Linking<'_> {
         let DedupOptions { distance, verification, .. } = *self.settings;
         let options = JoinOptions::new(distance).costs(self.settings.costs);
         let linkage = self.settings.linking();
-        let at = |place: u32| self.order.map_or(place, |order| order[place as usize]) as usize;
+        let at = |place: u32| self.position(place) as usize;
         let fingerprint = |place: u32| fingerprints[at(place)];
         let count = self.order.map_or(fingerprints.len(), <[u32]>::len);
         let count = u32::try_from(count).map_err(|_| Error::InvalidOption {
