@@ -1,8 +1,8 @@
 //! Offers: batches of the thread that merges, which the next writer commits.
 //!
-//! Writers hold the writer lock most of the time. A thread that waits for it is woken, often in vain,
-//! and each time takes a processor from a search. So the thread that merges leaves its batch here and
-//! rests. It commits the batch itself if no writer has done so meanwhile.
+//! Writers hold the writer lock most of the time. A thread that waits for it is often woken when another
+//! one has it already, and each time takes a processor from a search. So the thread that merges
+//! leaves its batch here and rests. It commits the batch itself if no writer has done so meanwhile.
 //!
 //! Source: Hendler, Incze, Shavit and Tzafrir, "Flat combining and the synchronization-parallelism
 //! tradeoff", SPAA 2010: whoever holds the lock also does the work of those that would wait for it.
