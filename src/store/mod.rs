@@ -165,12 +165,12 @@ impl std::fmt::Debug for Store {
 
 /// Separates damage from all other errors that `RocksDB` reports.
 ///
-/// With many tables `RocksDB` opens some only when they are read, and reports one that is missing
-/// as an I/O error.
+/// `RocksDB` reports a missing file as an I/O error if `CURRENT` names it, and if it is a table that
+/// is opened only when it is read, as some are with many tables.
 fn engine_error(family: &str, error: rocksdb::Error) -> Error {
     let (kind, message) = (error.kind(), error.into_string());
-    let missing_table = kind == ErrorKind::IOError && message.contains(MISSING_TABLE);
-    if kind == ErrorKind::Corruption || missing_table {
+    let is_missing = kind == ErrorKind::IOError && names_missing_file(&message);
+    if kind == ErrorKind::Corruption || is_missing {
         return Error::corrupt(family, message);
     }
     Error::Store { kind: kind_of(&kind, &message), message }
@@ -200,8 +200,14 @@ fn kind_of(kind: &ErrorKind, message: &str) -> StoreErrorKind {
     }
 }
 
-/// Part of the message about a table file that does not exist.
-const MISSING_TABLE: &str = ".sst: No such file or directory";
+/// Returns whether a message says that a file of the database does not exist.
+fn names_missing_file(message: &str) -> bool {
+    message.match_indices(": No such file or directory").any(|(end, _)| {
+        let path = Path::new(message.get(..end).unwrap_or_default());
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        name.ends_with(b".sst") || name.starts_with(b"MANIFEST-")
+    })
+}
 
 impl Store {
     pub(crate) fn path(&self) -> &Path {

@@ -391,7 +391,7 @@ fn a_flipped_bit_in_other_files_is_an_error_or_harmless() {
 }
 
 #[test]
-fn a_missing_or_truncated_file_is_a_typed_error() {
+fn a_missing_file_is_damage_and_a_truncated_one_is_not_the_callers_fault() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().join("base");
     let (model, queries) = folded_index(&base);
@@ -411,7 +411,10 @@ fn a_missing_or_truncated_file_is_a_typed_error() {
                 }
             }
             let error = read_all(&damaged, &model, &queries, &context).expect_err(&context);
-            assert_ne!(error.fault(), Fault::Caller, "{context}: {error}");
+            match keep {
+                None => assert_eq!(error.fault(), Fault::Damage, "{context}: {error}"),
+                Some(_) => assert_ne!(error.fault(), Fault::Caller, "{context}: {error}"),
+            }
             fs::remove_dir_all(&damaged).unwrap();
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rocksdb::DBRecoveryMode;
 
+use super::directory::exists;
 use super::seal::{Bounds, SealState};
 use crate::error::{Error, Fault, Result};
 use crate::store::data::cursor::sweeping;
@@ -70,16 +71,19 @@ pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::R
     }
 }
 
-/// Returns name and number of the current MANIFEST.
+/// Returns name and number of the current MANIFEST, which must exist.
 pub(super) fn current(path: &Path) -> Result<(String, u64)> {
     let file = path.join("CURRENT");
     let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
     let name = std::str::from_utf8(&bytes).ok().and_then(|name| name.strip_suffix('\n'));
     let number = name.and_then(|name| name.strip_prefix("MANIFEST-")?.parse().ok());
-    match (name, number) {
-        (Some(name), Some(number)) => Ok((name.to_owned(), number)),
-        _ => Err(Error::corrupt("CURRENT", "names no MANIFEST")),
+    let (Some(name), Some(number)) = (name, number) else {
+        return Err(Error::corrupt("CURRENT", "names no MANIFEST"));
+    };
+    if !exists(path, name)? {
+        return Err(Error::corrupt(name, "is missing"));
     }
+    Ok((name.to_owned(), number))
 }
 
 /// Returns the names of the logs, oldest first.

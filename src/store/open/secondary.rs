@@ -82,10 +82,12 @@ impl Store {
         let bounds = Bounds::read(&self.path)?;
         following.records.require(&self.path)?;
         self.packed_end = PackedEnd::default();
-        self.db.try_catch_up_with_primary().map_err(|e| engine_error("database", e))?;
+        let caught_up = self.db.try_catch_up_with_primary();
+        // A switch of files may also be why it failed: the writer deletes the old ones.
         if !same(&self.path, following) {
             return Ok(false);
         }
+        caught_up.map_err(|e| engine_error("database", e))?;
         if let Some(bounds) = bounds {
             bounds.require_sequence(self.db.latest_sequence_number())?;
         }

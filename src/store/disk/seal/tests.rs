@@ -50,12 +50,14 @@ fn what_is_written_while_the_seal_is_open_is_sealed_at_its_end() {
 }
 
 #[test]
-fn an_older_manifest_is_damage_and_a_newer_one_is_not() {
+fn an_older_or_missing_manifest_is_damage_and_a_newer_one_is_not() {
     let directory = sealed(b"edits");
     let path = directory.path();
     drop(Seal::begin(path, None).unwrap());
-    for (current, sound) in [("MANIFEST-000004\n", false), ("MANIFEST-000006\n", true)] {
-        fs::write(path.join("CURRENT"), current).unwrap();
+    for (current, sound) in [("MANIFEST-000004", false), ("MANIFEST-000006", true)] {
+        fs::write(path.join("CURRENT"), format!("{current}\n")).unwrap();
+        assert!(matches!(require(path), Err(Error::Corrupt { .. })), "{current} is missing");
+        fs::write(path.join(current), b"edits").unwrap();
         assert_eq!(require(path).is_ok(), sound, "{current}");
     }
     fs::write(path.join("CURRENT"), "MANIFEST-000006").unwrap();
