@@ -413,3 +413,50 @@ fn a_secondary_does_not_advance_to_a_record_type_of_recycled_logs() {
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(files(&path, |name| name.contains("MANIFEST")).len() == 1);
 }
+
+/// A disk may keep the new name in `CURRENT` and lose the name of the MANIFEST that it says.
+#[test]
+fn a_switch_to_a_manifest_that_the_disk_lost_is_undone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("index");
+    let index = Index::<u64>::create(&path, &options::<u64>("4")).unwrap();
+    let rng = &mut Rng::new(79);
+    let mut model = Model::new();
+    for round in 0..3_u8 {
+        let batch: Vec<_> = (0..200).map(|at| (vec![round, at], rng.fingerprint())).collect();
+        index.insert_batch(&batch, Durability::Buffered).unwrap();
+        model.extend(batch);
+        index.merge(&()).unwrap();
+    }
+    drop(index);
+    let current = path.join("CURRENT");
+    let before = fs::read_to_string(&current).unwrap();
+    let lost = "MANIFEST-000999\n";
+    fs::write(&current, lost).unwrap();
+    assert_holds(&Index::<u64>::open_read_only(&path).unwrap(), &model, "read");
+    assert_eq!(fs::read_to_string(&current).unwrap(), lost, "a reader changes nothing");
+    assert_eq!(Header::read(&path).unwrap().bits, 64);
+    let index = Index::<u64>::open(&path).unwrap();
+    assert_holds(&index, &model, "written");
+    index.insert(b"later", 5).unwrap();
+    model.insert(b"later".to_vec(), 5);
+    drop(index);
+    assert_holds(&Index::<u64>::open(&path).unwrap(), &model, "opened again");
+    // Nothing is left to return to, or what is left is not what was synced.
+    let name = fs::read_to_string(&current).unwrap();
+    let manifest = path.join(name.trim_end());
+    let sound = fs::read(&manifest).unwrap();
+    fs::write(&current, lost).unwrap();
+    for bytes in [None, sound.get(..sound.len() - 1)] {
+        fs::remove_file(&manifest).unwrap();
+        if let Some(bytes) = bytes {
+            fs::write(&manifest, bytes).unwrap();
+        }
+        for error in [Index::<u64>::open(&path), Index::<u64>::open_read_only(&path)] {
+            assert_eq!(error.unwrap_err().fault(), Fault::Damage);
+        }
+        fs::write(&manifest, &sound).unwrap();
+    }
+    fs::write(&current, before).unwrap();
+    assert!(Index::<u64>::open(&path).is_err(), "an older MANIFEST than the sealed one");
+}

@@ -73,17 +73,23 @@ pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::R
 
 /// Returns name and number of the current MANIFEST, which must exist.
 pub(super) fn current(path: &Path) -> Result<(String, u64)> {
+    let (name, number) = named(path)?;
+    if !exists(path, &name)? {
+        return Err(Error::corrupt(name, "is missing"));
+    }
+    Ok((name, number))
+}
+
+/// Returns name and number of the MANIFEST that `CURRENT` names.
+pub(super) fn named(path: &Path) -> Result<(String, u64)> {
     let file = path.join("CURRENT");
     let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
     let name = std::str::from_utf8(&bytes).ok().and_then(|name| name.strip_suffix('\n'));
     let number = name.and_then(|name| name.strip_prefix("MANIFEST-")?.parse().ok());
-    let (Some(name), Some(number)) = (name, number) else {
-        return Err(Error::corrupt("CURRENT", "names no MANIFEST"));
-    };
-    if !exists(path, name)? {
-        return Err(Error::corrupt(name, "is missing"));
+    match (name, number) {
+        (Some(name), Some(number)) => Ok((name.to_owned(), number)),
+        _ => Err(Error::corrupt("CURRENT", "names no MANIFEST")),
     }
-    Ok((name.to_owned(), number))
 }
 
 /// Returns the names of the logs, oldest first.

@@ -9,3 +9,4 @@ pub(super) mod log_records;
 pub(super) mod seal;
 pub(super) mod sst;
 pub(super) mod staging;
+pub(super) mod switch;

@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use bincode::{Decode, Encode};
 
-use super::directory::open_kept;
+use super::directory::{exists, open_kept};
 use super::files::{current, last_log, log_name, read_some};
 use crate::error::{Error, Result};
 use crate::store::bytes::codec;
@@ -93,6 +93,18 @@ impl Bounds {
                 self.require_manifest(path, &name)?;
                 self.require_log(path)
             }
+        }
+    }
+
+    /// Returns the sealed MANIFEST, if it is older than one with this number and has what was sealed.
+    pub(super) fn manifest_before(&self, path: &Path, number: u64) -> Result<Option<String>> {
+        let name = format!("MANIFEST-{:06}", self.manifest);
+        if self.manifest >= number || !exists(path, &name)? {
+            return Ok(None);
+        }
+        match self.require_manifest(path, &name) {
+            Err(Error::Corrupt { .. }) => Ok(None),
+            found => found.map(|()| Some(name)),
         }
     }
 

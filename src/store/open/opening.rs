@@ -26,6 +26,7 @@ use crate::store::disk::directory::{
 use crate::store::disk::directory::{make, require_vacant, sync};
 use crate::store::disk::log_records::{self, LogRecords};
 use crate::store::disk::seal::{Bounds, SEAL_FILE, Seal};
+use crate::store::disk::switch;
 use crate::store::{Database, Db, FORMAT, Family, Role, Store, engine_error};
 
 /// How a store is opened.
@@ -79,6 +80,7 @@ impl Opening {
             Access::Build => true,
         };
         let lock = Lock::of_index(path)?;
+        switch::undo(path)?;
         let (opened, header) = open(path, path, memory, false)?;
         let Opened { names, tuning, db, bounds } = opened;
         let id = DatabaseId::of(&db)?;

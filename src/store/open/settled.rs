@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::error::{Error, Result, StoreErrorKind};
 use crate::store::disk::directory::{LOCK_FILE, VIEW_DIR, clear};
 use crate::store::disk::seal::SEAL_FILE;
+use crate::store::disk::switch;
 
 /// Number of attempts while a writer keeps switching files.
 const ATTEMPTS: u32 = 200;
@@ -36,6 +37,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// Those of [`when_settled`].
 pub(super) fn open_settled<T>(path: &Path, open: impl Fn(&Path) -> Result<T>) -> Result<T> {
+    // A reader changes nothing in the index, but may finish what it needs in its view.
+    if switch::torn(path)?.is_some()
+        && let Some(view) = view(path)?
+    {
+        switch::undo(view.path())?;
+        return open(view.path());
+    }
     for _ in 0..DIRECT_ATTEMPTS {
         if let Some((opened, _)) = attempt(path, || open(path)) {
             return opened;
