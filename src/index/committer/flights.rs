@@ -6,7 +6,7 @@
 //! and those whose documents are near one in flight.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -32,7 +32,7 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Flight<'a> {
     flights: &'a Flights,
-    keys: Vec<u64>,
+    keys: Arc<[u64]>,
     lane: usize,
 }
 
@@ -56,14 +56,14 @@ impl Flights {
     }
 
     /// Starts a flight as soon as a lane is free. The caller holds the writer lock.
-    pub(super) fn take_off(&self, keys: Vec<u64>) -> Flight<'_> {
+    pub(super) fn take_off(&self, keys: Arc<[u64]>) -> Flight<'_> {
         let mut open = self.open();
         loop {
             if let Some(lane) = open.lanes.iter().position(|taken| !taken) {
                 if let Some(taken) = open.lanes.get_mut(lane) {
                     *taken = true;
                 }
-                open.keys.extend(&keys);
+                open.keys.extend(keys.iter());
                 return Flight { flights: self, keys, lane };
             }
             open = self.landed.wait(open).unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Flight<'_> {
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
         let mut open = self.flights.open();
-        for key in &self.keys {
+        for key in &*self.keys {
             open.keys.remove(key);
         }
         if let Some(taken) = open.lanes.get_mut(self.lane) {

@@ -1,4 +1,4 @@
-//! The journal: records which fingerprints recent batches changed, while watchers exist.
+//! The journal: records what recent batches changed, while watchers exist.
 //!
 //! A search whose result must hold under the writer lock need not run under it. It reads a snapshot
 //! before, and under the lock only looks at later entries of the journal. Without watchers the
@@ -8,6 +8,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 use crate::sync::{Mutex, MutexGuard};
+
+/// What a batch changes.
+#[derive(Debug)]
+pub(super) struct Entry<F> {
+    pub(super) fingerprints: Arc<Vec<F>>,
+    /// Hashes of the keys that it names, also of documents that it leaves as they are.
+    pub(super) keys: Arc<[u64]>,
+}
 
 /// The recent changes of an index.
 #[derive(Debug)]
@@ -20,11 +28,17 @@ struct State<F> {
     /// Number of the next entry.
     next: u64,
     /// The latest entries, numbered up to `next`.
-    entries: VecDeque<Arc<Vec<F>>>,
+    entries: VecDeque<Entry<F>>,
     /// Numbers of the batches in flight.
     flying: BTreeSet<u64>,
     /// Number of watchers by the first entry that they watch.
     watched: BTreeMap<u64, usize>,
+}
+
+impl<F> Clone for Entry<F> {
+    fn clone(&self) -> Self {
+        Self { fingerprints: Arc::clone(&self.fingerprints), keys: Arc::clone(&self.keys) }
+    }
 }
 
 impl<F> Default for Journal<F> {
@@ -72,7 +86,7 @@ pub(super) struct Place<'a, F> {
 
 impl<F> Journal<F> {
     /// Records what a batch will change, before it commits.
-    pub(super) fn note(&self, changed: Arc<Vec<F>>) -> Noted<'_, F> {
+    pub(super) fn note(&self, changed: Entry<F>) -> Noted<'_, F> {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
@@ -96,7 +110,7 @@ impl<F> Journal<F> {
 
 impl<F> Place<'_, F> {
     /// Moves to the end and returns the entries in between.
-    pub(super) fn move_on(&mut self) -> Vec<Arc<Vec<F>>> {
+    pub(super) fn move_on(&mut self) -> Vec<Entry<F>> {
         let mut state = self.journal.state();
         let behind = usize::try_from(state.next - self.at).unwrap_or(usize::MAX);
         let first = state.entries.len().saturating_sub(behind);
@@ -130,15 +144,17 @@ mod tests {
     use super::*;
 
     fn kept(journal: &Journal<u64>) -> Vec<u64> {
-        journal.state().entries.iter().flat_map(|entry| entry.iter().copied()).collect()
+        let entries = &journal.state().entries;
+        entries.iter().flat_map(|entry| entry.fingerprints.iter().copied()).collect()
     }
 
     fn moved(place: &mut Place<'_, u64>) -> Vec<u64> {
-        place.move_on().iter().flat_map(|entry| entry.iter().copied()).collect()
+        place.move_on().iter().flat_map(|entry| entry.fingerprints.iter().copied()).collect()
     }
 
     fn note(journal: &Journal<u64>, fingerprint: u64) -> Noted<'_, u64> {
-        journal.note(Arc::new(vec![fingerprint]))
+        let (fingerprints, keys) = (Arc::new(vec![fingerprint]), Arc::default());
+        journal.note(Entry { fingerprints, keys })
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod journal;
 #[cfg(test)]
 #[cfg(feature = "model")]
 mod model;
+mod named;
 mod offer;
 mod taken;
 mod turn;
@@ -31,6 +32,7 @@ use self::folds::Folds;
 pub(super) use self::folds::{LEAST_WORTH, Merged, Stepped};
 pub(super) use self::gather::gather;
 use self::journal::{Journal, Place};
+pub(super) use self::named::Named;
 pub(super) use self::turn::{Appended, Ready, Turn};
 pub(super) use self::unmerged::{Builder, Unmerged};
 use super::core::Core;
@@ -90,7 +92,7 @@ impl<F: Fingerprint> Watch<'_, F> {
     ///
     /// Under the writer lock the result is complete for all announced batches.
     pub(super) fn since(&mut self) -> Vec<Arc<Vec<F>>> {
-        self.place.move_on()
+        self.place.move_on().into_iter().map(|entry| entry.fingerprints).collect()
     }
 }
 
@@ -167,6 +169,11 @@ impl<F: Fingerprint> Committer<F> {
         // Batches that are finished by now were published before, so the reader has them.
         let place = self.journal.place();
         Ok(Watch { reader: self.read()?, place })
+    }
+
+    /// Records which documents batches name from now on.
+    pub(super) fn named(&self) -> Named<'_, F> {
+        Named::since(self.journal.place())
     }
 
     /// Waits for the turn to write. Other batches may still be in flight.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Committer;
 use super::flights::Flight;
-use super::journal::Noted;
+use super::journal::{Entry, Noted};
 use crate::error::Result;
 use crate::exclusion::{Held, Locked};
 use crate::fail_point::fail_point;
@@ -34,8 +34,10 @@ pub(in crate::index) struct Appended<F> {
     pub(in crate::index) orphans: Vec<F>,
     pub(in crate::index) inserted: u64,
     pub(in crate::index) removed: u64,
-    /// Hashes of the keys, if all of them are new.
-    pub(in crate::index) new_keys: Option<Vec<u64>>,
+    /// Hashes of the keys.
+    pub(in crate::index) keys: Arc<[u64]>,
+    /// Whether all of them are new.
+    pub(in crate::index) adds_only: bool,
 }
 
 /// An announced batch, ready to be committed. Dropping it changes nothing.
@@ -102,7 +104,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
 
     /// Begins a flight of a batch that adds no documents.
     pub(super) fn take_off(&self) -> Flight<'s> {
-        self.committer.flights.take_off(Vec::new())
+        self.committer.flights.take_off(Arc::default())
     }
 
     /// Commits a batch that changes where entries are stored, and no answer.
@@ -126,9 +128,10 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
         mut batch: Batch<'s>,
         appended: Appended<F>,
     ) -> Result<Ready<'s, F>> {
-        let Appended { changed, delta_entries, orphans, inserted, removed, new_keys } = appended;
+        let Appended { changed, delta_entries, orphans, inserted, removed, keys, adds_only } =
+            appended;
         let committer = self.committer;
-        let flight = new_keys.map(|keys| committer.flights.take_off(keys));
+        let flight = adds_only.then(|| committer.flights.take_off(Arc::clone(&keys)));
         if let Some(lane) = flight.as_ref().map(Flight::lane) {
             batch.put_lane(lane, committer.store.lane(lane)?.saturating_add(inserted));
         } else {
@@ -137,7 +140,7 @@ impl<'s, F: Fingerprint> Turn<'s, F> {
             batch.put_state(&state);
         }
         let changed = Arc::new(changed);
-        let noted = committer.journal.note(Arc::clone(&changed));
+        let noted = committer.journal.note(Entry { fingerprints: Arc::clone(&changed), keys });
         let added = changed.get(..delta_entries).expect("they come first");
         committer.folds.announce(added.len() + orphans.len());
         let mut published = committer.published();

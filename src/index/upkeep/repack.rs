@@ -1,8 +1,8 @@
 //! Repacking: packs what was inserted, and frees the space of packed documents that were removed.
 //!
 //! What packs take in and lose is decided by one snapshot, which is read without the writer lock.
-//! Under the lock, a step rewrites a few packs in one batch. Later writes override them, whether or
-//! not these still hold the document.
+//! Under the lock, a step reads nothing and rewrites a few packs in one batch. Later writes override
+//! them, whether or not these still hold the document.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::Shared;
+use crate::index::committer::Named;
 use crate::store::{Batch, Family, Obsolete, Repacking};
 use crate::sync::MutexGuard;
 
@@ -129,9 +130,11 @@ impl<F: Fingerprint> Shared<F> {
                     true
                 }
                 Some(portion) if portion.is_empty() => false,
-                Some(portion) => {
+                Some(mut portion) => {
+                    let named = self.committer.named();
+                    portion.read(&self.store)?;
                     between();
-                    self.move_entries(|batch| portion.stage(batch))?;
+                    self.move_entries(named, |batch, is_named| portion.stage(batch, is_named))?;
                     *has_moved = true;
                     false
                 }
@@ -143,16 +146,19 @@ impl<F: Fingerprint> Shared<F> {
                 self.committer.withdraw_runs();
                 true
             }
-            Stage::Clear(obsolete) => match obsolete.next(&self.store)? {
-                None => true,
-                Some(entries) if entries.is_empty() => false,
-                Some(entries) => {
-                    between();
-                    self.move_entries(|batch| entries.stage(batch))?;
-                    *has_moved = true;
-                    false
+            Stage::Clear(obsolete) => {
+                let named = self.committer.named();
+                match obsolete.next(&self.store)? {
+                    None => true,
+                    Some(entries) if entries.is_empty() => false,
+                    Some(entries) => {
+                        between();
+                        self.move_entries(named, |batch, is_named| entries.stage(batch, is_named))?;
+                        *has_moved = true;
+                        false
+                    }
                 }
-            },
+            }
         };
         if is_done {
             stages.pop_front();
@@ -162,10 +168,19 @@ impl<F: Fingerprint> Shared<F> {
     }
 
     /// Commits a batch that is staged while nothing is in flight.
-    fn move_entries(&self, stage: impl FnOnce(&mut Batch<'_>) -> Result<()>) -> Result<()> {
+    ///
+    /// `stage` is told which documents batches have named since it read them.
+    fn move_entries(
+        &self,
+        mut named: Named<'_, F>,
+        stage: impl FnOnce(&mut Batch<'_>, &dyn Fn(&[u8]) -> bool) -> Result<()>,
+    ) -> Result<()> {
+        // Most of them are read before the turn, which then reads the latest.
+        named.update();
         let turn = self.committer.turn_alone();
+        named.update();
         let mut batch = self.store.batch()?;
-        stage(&mut batch)?;
+        stage(&mut batch, &|key| named.holds(key))?;
         turn.move_entries(batch)
     }
 }

@@ -8,6 +8,7 @@ pub(super) mod new_document;
 pub(super) mod steps;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use self::new_document::{AsDocument, NewDocument};
 use crate::error::Result;
@@ -88,7 +89,7 @@ impl Outcome {
 /// Valid changes, sorted by key, at most one per key.
 pub(super) struct InOrder<'b, 'a, F> {
     changes: Vec<&'b Change<'a, F>>,
-    hashes: Vec<u64>,
+    hashes: Arc<[u64]>,
 }
 
 impl<F: Fingerprint> Index<F> {
@@ -277,7 +278,8 @@ impl<F: Fingerprint> Shared<F> {
             orphans,
             inserted: outcome.inserted,
             removed: outcome.removed,
-            new_keys: adds_only.then(|| hashes.clone()),
+            keys: Arc::clone(hashes),
+            adds_only,
         };
         Ok((turn.announce(batch, appended)?, outcome))
     }

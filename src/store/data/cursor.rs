@@ -207,13 +207,14 @@ impl Store {
     /// Calls `visit` with the value of each key that a family itself stores, `None` for the others.
     ///
     /// Keys must ascend. Steps from one to the next where they are close together, which costs a
-    /// tenth of a lookup each, and leaves the cache to searches.
+    /// tenth of a lookup each, and leaves the cache to searches. Not for holders of the writer lock.
     pub(super) fn stored_values<K: AsRef<[u8]>>(
         &self,
         family: Family,
         keys: &[K],
         mut visit: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<()> {
+        exclusion::require_none();
         let mut entries = self.db.raw_iterator_cf_opt(self.handle(family)?, passing());
         let mut steps = 0;
         for (at, key) in keys.iter().map(AsRef::as_ref).enumerate() {

@@ -27,9 +27,8 @@ pub(crate) struct Obsolete {
 /// Some obsolete entries, which one batch can delete.
 pub(crate) struct ObsoleteEntries {
     family: Family,
-    /// Ascending.
-    keys: Vec<Vec<u8>>,
-    values: Vec<Vec<u8>>,
+    /// Each with the key of its document.
+    keys: Vec<(Vec<u8>, u64)>,
 }
 
 impl Obsolete {
@@ -41,24 +40,25 @@ impl Obsolete {
     pub(crate) fn next(&mut self, store: &Store) -> Result<Option<ObsoleteEntries>> {
         let Some(packs) = store.packs(self.family)? else { return Ok(None) };
         let mut base = packs.base(cursor::passing());
-        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let mut keys = Vec::new();
         if let Some(pack) = &self.pack {
             base.seek(pack);
         }
         let is_some = self.walk.step(store, cursor::passing(), READ, |key, value| {
+            // Packs say nothing of others.
+            let Some(member) = packs.layout().member(key) else { return Ok(true) };
             let packed = base.get_ahead(key)?;
             let is_obsolete = match &packed {
                 None => value == REMOVED,
                 Some(packed) => packed == value,
             };
             if is_obsolete {
-                keys.push(key.to_vec());
-                values.push(value.to_vec());
+                keys.push((key.to_vec(), member.key));
             }
             Ok(keys.len() < ENTRIES)
         })?;
         self.pack = base.pack().map(<[u8]>::to_vec);
-        Ok(is_some.then_some(ObsoleteEntries { family: self.family, keys, values }))
+        Ok(is_some.then_some(ObsoleteEntries { family: self.family, keys }))
     }
 }
 
@@ -67,16 +67,20 @@ impl ObsoleteEntries {
         self.keys.is_empty()
     }
 
-    /// Deletes the entries that still say the same. The caller holds the writer lock.
-    pub(crate) fn stage(&self, batch: &mut Batch<'_>) -> Result<()> {
-        let store = batch.store;
-        let handle = store.handle(self.family)?;
-        store.stored_values(self.family, &self.keys, |at, found| {
-            if let (Some(key), Some(value)) = (self.keys.get(at), self.values.get(at))
-                && found.is_some_and(|found| found == value)
-            {
+    /// Deletes the entries. The caller holds the writer lock, and nothing is in flight.
+    ///
+    /// `is_named` must be true for each document that a batch has named since they were read.
+    pub(crate) fn stage(
+        &self,
+        batch: &mut Batch<'_>,
+        is_named: impl Fn(&[u8]) -> bool,
+    ) -> Result<()> {
+        let handle = batch.store.handle(self.family)?;
+        for (key, document) in &self.keys {
+            if !is_named(&document.to_be_bytes()) {
                 batch.writes.delete_cf(handle, key);
             }
-        })
+        }
+        Ok(())
     }
 }

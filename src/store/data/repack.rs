@@ -58,6 +58,8 @@ pub(crate) struct Portion {
     segments: Vec<Segment>,
     /// New members that a removal may have left no trace of since, ascending.
     unsure: Vec<Member>,
+    /// Those of them that must not come back.
+    gone: Vec<Member>,
 }
 
 /// Adjacent packs, which are rewritten together.
@@ -94,7 +96,7 @@ impl Repacking {
     /// Returns the next packs, or `None` after the last ones.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
         let (family, layout) = (self.family, self.layout);
-        let mut portion = Portion { family, layout, segments: Vec::new(), unsure: Vec::new() };
+        let mut portion = Portion::new(self.family, self.layout);
         if let Some(documents) = &mut self.documents
             && documents.read(&self.snapshot)?
         {
@@ -245,6 +247,11 @@ impl Place<'_> {
 }
 
 impl Portion {
+    fn new(family: Family, layout: Layout) -> Self {
+        let (segments, unsure, gone) = (Vec::new(), Vec::new(), Vec::new());
+        Self { family, layout, segments, unsure, gone }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -278,45 +285,51 @@ impl Portion {
         is_changed.then_some(all)
     }
 
+    /// Leaves out new members that are no longer in the overlay.
+    pub(crate) fn read(&mut self, store: &Store) -> Result<()> {
+        let Self { family, layout, unsure, gone, .. } = self;
+        let keys: Vec<MemberKey> = unsure.iter().map(|member| layout.key(*member)).collect();
+        store.stored_values(*family, &keys, |at, found| {
+            if found.is_none() {
+                gone.extend(unsure.get(at));
+            }
+        })
+    }
+
     /// Rewrites the packs. The caller holds the writer lock, and nothing is in flight.
     ///
-    /// Whatever was written since the snapshot still overrides them.
-    pub(crate) fn stage(mut self, batch: &mut Batch<'_>) -> Result<()> {
+    /// `is_named` must be true for each document that a batch has named since [`Portion::read`] began.
+    /// Whatever was written since the snapshot still overrides the packs.
+    pub(crate) fn stage(
+        mut self,
+        batch: &mut Batch<'_>,
+        is_named: impl Fn(&[u8]) -> bool,
+    ) -> Result<()> {
         let store = batch.store;
         let Some(packs) = store.packs(self.family)? else { return Ok(()) };
-        let removed = self.removed_since(store)?;
+        let Self { family, layout, segments, unsure, gone } = &mut self;
+        gone.extend(unsure.iter().filter(|member| is_named(&member.key.to_be_bytes())));
+        gone.sort_unstable_by(|a, b| layout.cmp(a, b));
         let mut value = Vec::new();
-        for Segment { keys, members } in &mut self.segments {
-            if !removed.is_empty() {
-                let is = |member: &Member| {
-                    removed.binary_search_by(|gone| self.layout.cmp(gone, member)).is_ok()
+        for Segment { keys, members } in segments {
+            if !gone.is_empty() {
+                let is_gone = |member: &Member| {
+                    gone.binary_search_by(|gone| layout.cmp(gone, member)).is_ok()
                 };
-                members.retain(|member| !is(member));
+                members.retain(|member| !is_gone(member));
             }
             for key in keys {
                 batch.writes.delete_cf(packs.handle(), key);
             }
             for members in Layout::cut(members) {
-                if let Some(key) = self.layout.encode(members, &mut value) {
+                if let Some(key) = layout.encode(members, &mut value) {
                     batch.writes.put_cf(packs.handle(), key, &value);
                 }
             }
-            if let Some(last) = members.last().filter(|_| self.family == Family::Docs) {
+            if let Some(last) = members.last().filter(|_| *family == Family::Docs) {
                 store.packed_end.raise(last.key);
             }
         }
         Ok(())
-    }
-
-    /// Returns new members that are no longer in the overlay, ascending: they must not come back.
-    fn removed_since(&self, store: &Store) -> Result<Vec<Member>> {
-        let keys: Vec<MemberKey> = self.unsure.iter().map(|m| self.layout.key(*m)).collect();
-        let mut removed = Vec::new();
-        store.stored_values(self.family, &keys, |at, found| {
-            if found.is_none() {
-                removed.extend(self.unsure.get(at));
-            }
-        })?;
-        Ok(removed)
     }
 }
