@@ -455,6 +455,7 @@ fn a_switch_to_a_manifest_that_the_disk_lost_is_undone() {
         for error in [Index::<u64>::open(&path), Index::<u64>::open_read_only(&path)] {
             assert_eq!(error.unwrap_err().fault(), Fault::Damage);
         }
+        assert_eq!(fs::read_to_string(&current).unwrap(), lost, "a damaged index is not changed");
         fs::write(&manifest, &sound).unwrap();
     }
     fs::write(&current, before).unwrap();
