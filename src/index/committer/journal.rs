@@ -17,6 +17,12 @@ pub(super) struct Entry<F> {
     pub(super) keys: Arc<[u64]>,
 }
 
+impl<F> Clone for Entry<F> {
+    fn clone(&self) -> Self {
+        Self { fingerprints: Arc::clone(&self.fingerprints), keys: Arc::clone(&self.keys) }
+    }
+}
+
 /// The recent changes of an index.
 #[derive(Debug)]
 pub(super) struct Journal<F> {
@@ -33,12 +39,6 @@ struct State<F> {
     flying: BTreeSet<u64>,
     /// Number of watchers by the first entry that they watch.
     watched: BTreeMap<u64, usize>,
-}
-
-impl<F> Clone for Entry<F> {
-    fn clone(&self) -> Self {
-        Self { fingerprints: Arc::clone(&self.fingerprints), keys: Arc::clone(&self.keys) }
-    }
 }
 
 impl<F> Default for Journal<F> {

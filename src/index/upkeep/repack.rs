@@ -169,7 +169,7 @@ impl<F: Fingerprint> Shared<F> {
 
     /// Commits a batch that is staged while nothing is in flight.
     ///
-    /// `stage` is told which documents batches have named since it read them.
+    /// `stage` gets a test for documents that batches have named since it read them.
     fn move_entries(
         &self,
         mut named: Named<'_, F>,

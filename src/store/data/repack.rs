@@ -96,7 +96,7 @@ impl Repacking {
     /// Returns the next packs, or `None` after the last ones.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
         let (family, layout) = (self.family, self.layout);
-        let mut portion = Portion::new(self.family, self.layout);
+        let mut portion = Portion::new(family, layout);
         if let Some(documents) = &mut self.documents
             && documents.read(&self.snapshot)?
         {
@@ -301,17 +301,17 @@ impl Portion {
     /// `is_named` must be true for each document that a batch has named since [`Portion::read`] began.
     /// Whatever was written since the snapshot still overrides the packs.
     pub(crate) fn stage(
-        mut self,
+        self,
         batch: &mut Batch<'_>,
         is_named: impl Fn(&[u8]) -> bool,
     ) -> Result<()> {
         let store = batch.store;
         let Some(packs) = store.packs(self.family)? else { return Ok(()) };
-        let Self { family, layout, segments, unsure, gone } = &mut self;
+        let Self { family, layout, segments, unsure, mut gone } = self;
         gone.extend(unsure.iter().filter(|member| is_named(&member.key.to_be_bytes())));
         gone.sort_unstable_by(|a, b| layout.cmp(a, b));
         let mut value = Vec::new();
-        for Segment { keys, members } in segments {
+        for Segment { keys, mut members } in segments {
             if !gone.is_empty() {
                 let is_gone = |member: &Member| {
                     gone.binary_search_by(|gone| layout.cmp(gone, member)).is_ok()
@@ -321,12 +321,12 @@ impl Portion {
             for key in keys {
                 batch.writes.delete_cf(packs.handle(), key);
             }
-            for members in Layout::cut(members) {
+            for members in Layout::cut(&members) {
                 if let Some(key) = layout.encode(members, &mut value) {
                     batch.writes.put_cf(packs.handle(), key, &value);
                 }
             }
-            if let Some(last) = members.last().filter(|_| *family == Family::Docs) {
+            if let Some(last) = members.last().filter(|_| family == Family::Docs) {
                 store.packed_end.raise(last.key);
             }
         }
