@@ -20,9 +20,6 @@ pub(crate) const BESIDE_SHARE: usize = 8;
 /// Largest write buffer of a family. The skip lists of all families fit the processor's cache.
 const MAX_WRITE_BUFFER: usize = 2 << 20;
 
-/// Write buffers that a family may have at once: one that is written to, and those being flushed.
-const WRITE_BUFFERS: u8 = 4;
-
 /// Largest level above the last one, in bytes.
 ///
 /// Small flushed files are merged with a level of this size, instead of with all of the family: in
@@ -58,11 +55,7 @@ const PREFIXES_IN_MEMORY: f64 = 0.02;
 /// - Index blocks are marked if the distances of their keys differ by less than 0.8 of the average,
 ///   as those of random fingerprints do, and are then searched by interpolation. Searches of 10
 ///   million random ones took 0.93 to 0.96 of the time; interpolation in skewed blocks took 1.1.
-/// - The blocks of a file leave the cache together with it. Otherwise most of the cache are blocks of
-///   files that compactions have replaced. With the number that RocksDB recommends, it stops once
-///   fewer than one in twenty blocks of the file are found there.
 const FURTHER: &str = "memtable_insert_with_hint_prefix_extractor=rocksdb.CappedPrefix.0;\
-    uncache_aggressiveness=300;\
     block_based_table_factory={prepopulate_block_cache=kFlushAndCompaction;\
     index_block_search_type=kAuto;uniform_cv_threshold=0.8}";
 
@@ -88,13 +81,12 @@ impl std::fmt::Debug for Tuning {
 }
 
 impl Tuning {
-    /// Divides the budget: up to a quarter for write buffers, an eighth for what an index holds
-    /// beside the store, the rest for the block cache.
+    /// Divides the budget: a quarter for write buffers, an eighth for what an index holds beside the
+    /// store, the rest for the block cache.
     pub(crate) fn new(memory: usize, families: usize) -> Self {
         let memory = memory.max(MIN_MEMORY);
-        let (quarter, families) = (memory / 4, families.max(1));
-        let write_buffer = (quarter / families).clamp(1 << 20, MAX_WRITE_BUFFER);
-        let all_write_buffers = quarter.min(usize::from(WRITE_BUFFERS) * families * write_buffer);
+        let all_write_buffers = memory / 4;
+        let write_buffer = (all_write_buffers / families.max(1)).clamp(1 << 20, MAX_WRITE_BUFFER);
         let cache =
             Cache::new_hyper_clock_cache(memory - all_write_buffers - memory / BESIDE_SHARE, 0);
         Self { cache, write_buffer, all_write_buffers }
@@ -155,7 +147,7 @@ impl Tuning {
         blocks.set_format_version(6);
         let mut options = Options::default();
         options.set_write_buffer_size(self.write_buffer);
-        options.set_max_write_buffer_number(i32::from(WRITE_BUFFERS));
+        options.set_max_write_buffer_number(4);
         let new_files = match family {
             Some(Family::Docs | Family::Postings | Family::Table(0)) => NEW_FILES_OF_INSERTS,
             _ => NEW_FILES,
@@ -342,40 +334,5 @@ mod tests {
     fn even_fingerprints_are_sought_by_interpolation_and_skewed_ones_are_not() {
         assert_eq!(uniform_blocks(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15)), 1);
         assert_eq!(uniform_blocks(|row| (1 << (row % 48)) + row), 0);
-    }
-
-    #[test]
-    fn blocks_of_replaced_files_leave_the_cache() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("index");
-        drop(Index::<u64>::create(&path, &IndexOptions::new()).unwrap());
-        let opening = Opening::new(&path, 64 << 20, Access::Write).unwrap();
-        let store = opening.with_tables(4).unwrap();
-        for part in 0..4_u64 {
-            let mut batch = store.batch().unwrap();
-            for row in (part..40_000).step_by(4) {
-                batch.put_document(&row.to_be_bytes(), &[7; 100]);
-            }
-            batch.commit().unwrap();
-            store.flush().unwrap();
-        }
-        let (before, ..) = store.memory_usage().unwrap();
-        assert!(before > 4 << 20, "flushes fill the cache: {before} bytes");
-        store.compact(Family::Docs, None, None).unwrap();
-        let (after, ..) = store.memory_usage().unwrap();
-        assert!(after > 4 << 20, "so do compactions: {after} bytes");
-        assert!(after < before + before / 4, "{before} and {after} bytes");
-    }
-
-    #[test]
-    fn the_cache_has_what_write_buffers_cannot_use() {
-        let budget = |memory| {
-            let Tuning { write_buffer, all_write_buffers, .. } = Tuning::new(memory, 10);
-            (write_buffer, all_write_buffers)
-        };
-        let mib = 1 << 20;
-        assert_eq!(budget(16 * mib), (mib, 4 * mib), "a quarter");
-        assert_eq!(budget(320 * mib), (2 * mib, 80 * mib), "a quarter, which is all they can use");
-        assert_eq!(budget(1024 * mib), (2 * mib, 80 * mib), "less than a quarter");
     }
 }
