@@ -40,6 +40,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::report::Effort;
 use crate::scenario::{concurrency, crash, damage, disk, faults, hostile, power, shards, soak};
 
+// Its `malloc` is that of the whole program.
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+use tikv_jemallocator as _;
+
 /// Kills, cuts, fills and damages indexes, and compares them with an oracle
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
