@@ -445,3 +445,16 @@ fn an_index_made_by_the_library_is_fit() {
     let outcome = bench.ok("doctor idx --tmp . --memory 16M");
     assert!(outcome.stdout.contains("32 bits"), "{outcome:?}");
 }
+
+/// jemalloc alone prints statistics at the end. It takes the variable of this name only as the
+/// `malloc` of the whole program.
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_whole_program_allocates_by_jemalloc_whose_threads_return_memory() {
+    let bench = Bench::new();
+    let output =
+        bench.command("--version").env("MALLOC_CONF", "stats_print:true").output().unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("jemalloc statistics"), "{printed}");
+    assert!(printed.contains("opt.background_thread: true (background_thread: true)"), "{printed}");
+}
