@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamdex::build::{BuildOptions, Builder};
+use hamdex::health::Merging;
 use hamdex::{Durability, Index, IndexOptions};
 
 use self::load::{Load, MEMORY, fingerprint, key};
-use self::phases::Phases;
+use self::phases::{ByFold, Phases};
 use self::sample::{Flatness, Sample};
 use crate::report::{Account, Finding, Verdict};
 
@@ -29,6 +30,12 @@ const LEFT: f64 = 0.35;
 
 /// Minimum time of a run whose trend is judged; shorter runs only warm up.
 const JUDGED: Duration = Duration::from_mins(5);
+
+/// Looks, ten in a second, that must find nothing at work.
+const RESTS: u32 = 20;
+
+/// Longest time for which work may go on after the last write.
+const LONGEST_WORK: Duration = Duration::from_mins(10);
 
 /// Settings of a soak.
 #[derive(Debug, Clone)]
@@ -59,14 +66,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
         .background_merge(true)
         .on_event(move |event| noticing.notice(event));
     let index = Index::<u64>::open_with(path, &open)?;
-    let quiet = settings.time / 20;
-    std::thread::scope(|scope| {
-        scope.spawn(|| load.work(|rng| load.search(&index, rng)));
-        std::thread::sleep(quiet);
-        load.stop();
-    });
-    let [quiet, ..] = load.by_fold();
-    load.go_on();
+    let built = search_alone(&index, &load, settings.time / 20);
     let begun = Instant::now();
     let warm = settings.time / 10;
     let mut folded = Duration::ZERO;
@@ -86,6 +86,11 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
     let [searches, writes, flushes] = load.by_fold();
     let within = load.folding_time().saturating_sub(folded).as_secs_f64();
     let seconds = (begun.elapsed().saturating_sub(warm).as_secs_f64() - within, within);
+    if let Some(finding) = load.finding() {
+        return Err(finding);
+    }
+    await_rest(&index)?;
+    let quiet = [built, search_alone(&index, &load, settings.time / 20)];
     let phases = Phases { quiet, searches, writes, flushes, seconds };
     account.note(phases.to_string());
     if let Some(finding) = load.finding() {
@@ -130,6 +135,36 @@ fn build(path: &Path, seed: u64, documents: u64) -> Verdict {
         builder.push(&key(id), fingerprint(seed, id), id)?;
     }
     builder.finish(&(), &mut |_, _| ())?;
+    Ok(())
+}
+
+/// Searches for a time with nothing beside it.
+fn search_alone(index: &Index<u64>, load: &Load, time: Duration) -> ByFold {
+    load.go_on();
+    std::thread::scope(|scope| {
+        scope.spawn(|| load.work(|rng| load.search(index, rng)));
+        std::thread::sleep(time);
+        load.stop();
+    });
+    let [searches, ..] = load.by_fold();
+    load.go_on();
+    searches
+}
+
+/// Waits until nothing works in the background any more.
+fn await_rest(index: &Index<u64>) -> Verdict {
+    let begun = Instant::now();
+    let mut resting = 0;
+    // Between two steps of a merge or two compactions nothing works either.
+    while resting < RESTS {
+        let health = index.health()?;
+        let rests = health.merging == Merging::Idle && health.flushes + health.compactions == 0;
+        resting = if rests { resting + 1 } else { 0 };
+        if begun.elapsed() > LONGEST_WORK {
+            return Err(Finding::wrong(format!("work goes on without writes: {health:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
     Ok(())
 }
 

@@ -33,8 +33,8 @@ impl ByFold {
 /// during them.
 #[derive(Debug)]
 pub(super) struct Phases {
-    /// Searches without concurrent writes.
-    pub(super) quiet: ByFold,
+    /// Searches without concurrent writes, in the index as it was built and as the writes left it.
+    pub(super) quiet: [ByFold; 2],
     pub(super) searches: ByFold,
     pub(super) writes: ByFold,
     pub(super) flushes: ByFold,
@@ -43,10 +43,12 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    fn rows(&self) -> [(&'static str, &Histogram<u64>, Option<f64>); 7] {
+    fn rows(&self) -> [(&'static str, &Histogram<u64>, Option<f64>); 8] {
         let (outside, within) = self.seconds;
+        let [built, written] = &self.quiet;
         [
-            ("searches, nothing beside them", &self.quiet.outside, None),
+            ("searches, nothing beside them", &built.outside, None),
+            ("the same after the writes", &written.outside, None),
             ("searches between folds", &self.searches.outside, Some(outside)),
             ("searches within folds", &self.searches.within, Some(within)),
             ("writes between folds", &self.writes.outside, Some(outside)),
