@@ -30,7 +30,8 @@ def texts(package: dict) -> list[Path]:
     within = [path for pattern in ("*", "*/*") for path in sorted(root.glob(pattern))]
     files = [path for path in within if is_licence(path)]
     own = [path for path in files if path.parent == root]
-    if " OR " in (package["license"] or "").replace("/", " OR "):
+    terms = (package["license"] or "").replace("/", " OR ")
+    if " OR " in terms and " AND " not in terms:
         for name in PREFERRED:
             if chosen := [path for path in own if name in path.name.upper()]:
                 notices = [path for path in own if path.name.upper().startswith("NOTICE")]
