@@ -130,13 +130,7 @@ impl Load {
                 held(&self.folds).began = Some(Instant::now());
                 self.folding.store(true, Ordering::Relaxed);
             }
-            Event::MergeEnded { .. } => {
-                self.folding.store(false, Ordering::Relaxed);
-                let mut folds = held(&self.folds);
-                if let Some(began) = folds.began.take() {
-                    folds.ended += began.elapsed();
-                }
-            }
+            Event::MergeEnded { .. } => self.end_merge(),
             Event::MergeFailed { error } => {
                 let finding = Finding::wrong(format!("the background fold failed: {error}"));
                 held(&self.finding).get_or_insert(finding);
@@ -150,6 +144,15 @@ impl Load {
     pub(super) fn folding_time(&self) -> Duration {
         let folds = held(&self.folds);
         folds.ended + folds.began.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
+    /// Records that no merge is running any more. Closing the index ends one without an event.
+    pub(super) fn end_merge(&self) {
+        self.folding.store(false, Ordering::Relaxed);
+        let mut folds = held(&self.folds);
+        if let Some(began) = folds.began.take() {
+            folds.ended += began.elapsed();
+        }
     }
 
     fn is_folding(&self) -> bool {

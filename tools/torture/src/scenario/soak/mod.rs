@@ -89,6 +89,7 @@ fn soak(path: &Path, seed: u64, settings: &Settings, account: &mut Account) -> V
         return Err(finding);
     }
     drop(index);
+    load.end_merge();
     // Without a background merge, which would take minutes to rest.
     let index = Index::<u64>::open_with(path, &IndexOptions::new().memory(MEMORY))?;
     await_compactions(&index)?;
