@@ -1,7 +1,8 @@
 //! Fields: resolve the name of one or several columns into the text of each row.
 //!
 //! A name is a column or a path into struct columns, `a.b`. Several comma-separated names are
-//! joined by line ends. A column with exactly the given name takes precedence.
+//! joined by line ends, as are the texts of a list. A column with exactly the given name takes
+//! precedence.
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ pub(crate) fn columns_of(names: Vec<String>, field: &str) -> PyResult<Vec<String
 #[pyo3(name = "_text_field")]
 #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
 pub(crate) fn text_field(names: Vec<String>) -> PyResult<&'static str> {
-    let known = TEXT_FIELDS.into_iter().find(|usual| names.iter().any(|name| name == usual));
+    let known = TEXT_FIELDS.into_iter().find(|usual| Path::of(&names, usual).is_some());
     Ok(known.ok_or_else(|| {
         Failure::usage(format!(
             "no column is named {}; set text to one of {}",
@@ -92,11 +93,14 @@ pub(crate) fn pieces(table: &Table, field: &str) -> Result<Vec<ArrayRef>> {
 pub(crate) fn texts(table: &Table, field: &str) -> Result<Vec<Vec<ArrayRef>>> {
     let mut columns = Vec::new();
     for path in paths(&table.names(), field)? {
-        let pieces = followed(table, &path, field)?;
+        let pieces = match list_texts(table, &path)? {
+            Some(pieces) => pieces,
+            None => followed(table, &path, field)?,
+        };
         if let Some(other) = pieces.iter().map(Array::data_type).find(|kind| !is_text(kind)) {
             return Err(Failure::usage(format!(
                 "column \"{field}\" is of type {other}; supported are string, large_string, \
-                 string_view and dictionaries of them"
+                 string_view, and dictionaries and lists of them"
             )));
         }
         columns.push(pieces);
@@ -110,6 +114,13 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
         return is_text(values);
     }
     kind.is_string() || kind.is_null()
+}
+
+/// Returns the texts of lists; `None` if a batch has no lists on the way.
+fn list_texts(table: &Table, path: &Path) -> Result<Option<Vec<ArrayRef>>> {
+    let pieces = table.column(&path.column)?.into_iter();
+    let texts = pieces.map(|piece| Ok(columnar::list_texts(&piece, &path.below)?));
+    texts.collect()
 }
 
 fn followed(table: &Table, path: &Path, field: &str) -> Result<Vec<ArrayRef>> {

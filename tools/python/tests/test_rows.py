@@ -131,6 +131,31 @@ def test_texts_are_fields_of_structs_and_several_columns():
             hamdex.dedup(table, text)
 
 
+def test_texts_of_a_list_are_joined():
+    def chat(*texts):
+        return [{"role": "user", "content": text} for text in texts]
+
+    messages = [chat("rain", RAIN), chat("rain", RAIN), chat(RAIN, "rain"), chat(None), [], None]
+    parts = pa.array([["rain", RAIN], ["rain\n" + RAIN]] + [[]] * 4, pa.large_list(pa.string()))
+    table = pa.table({"messages": messages, "parts": parts, "n": [[1]] * 6})
+    exact = {"verify": "edit:1", "distance": 0}
+    for field in (None, "messages.content"):
+        found = hamdex.dedup(table, field, **exact)
+        assert list(found.mask) == [1, 0, 1, 1, 1, 1]
+        assert found.report["settings"]["text"] == "messages.content"
+        assert found.report["not_compared"] == {"null text": 3}
+    assert list(hamdex.dedup(table, "parts", **exact).mask) == [1, 0, 1, 1, 1, 1]
+    both = hamdex.dedup(table, "messages.content,parts", **exact)
+    assert list(both.mask) == [1, 0, 1, 1, 1, 1]
+    for text, message in [
+        ("messages", "is of type List"),
+        ("messages.said", 'no field "said"'),
+        ("n", "is of type List"),
+    ]:
+        with pytest.raises(hamdex.UsageError, match=message):
+            hamdex.dedup(table, text)
+
+
 @pytest.mark.parametrize(
     ("names", "found"),
     [

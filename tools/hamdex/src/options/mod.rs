@@ -34,9 +34,10 @@ pub(crate) struct RowArgs {
     pub(crate) id_field: Option<String>,
     /// Field with the text: a name, a path such as data.text, or several separated by commas
     ///
-    /// Several fields are joined by line ends. The default is `text`, else the first of `content`,
-    /// `body`, `raw_content`, `document`, `markdown` and `article` that one of the first 1,000 rows
-    /// has.
+    /// Several fields are joined by line ends, and so are the texts of a list: messages.content are
+    /// the texts of a conversation. The default is `text`, else the first of `content`, `body`,
+    /// `raw_content`, `document`, `markdown`, `article`, `messages.content` and
+    /// `conversations.value` that has a text in the first 1,000 rows.
     #[arg(long, value_name = "NAME,...")]
     pub(crate) text_field: Option<String>,
     /// Format of all inputs [default: detected from the name, else from the content]

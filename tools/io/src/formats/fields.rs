@@ -1,7 +1,7 @@
 //! Fields: the names that a user passes become places within a row.
 //!
 //! A name is a field, or a path into nested objects, separated by dots. A field with dots in its
-//! name is found too.
+//! name is found too. The path of a text may lead through lists.
 
 use hamdex::text::Encoding;
 
@@ -13,9 +13,18 @@ pub(crate) const FINGERPRINT: &str = "fingerprint";
 /// Field of the features that an index keeps of a document.
 pub(crate) const FEATURES: &str = "hamdex_features";
 
-/// Default fields of the text, in the order of the search.
-pub const TEXT_FIELDS: [&str; 7] =
-    ["text", "content", "body", "raw_content", "document", "markdown", "article"];
+/// Default fields of the text, in the order of the search. The last two are those of conversations.
+pub const TEXT_FIELDS: [&str; 9] = [
+    "text",
+    "content",
+    "body",
+    "raw_content",
+    "document",
+    "markdown",
+    "article",
+    "messages.content",
+    "conversations.value",
+];
 
 /// Default field of the id.
 pub(crate) const ID_FIELD: &str = "id";
@@ -61,7 +70,7 @@ pub(crate) enum Role {
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) roles: Vec<Role>,
-    /// Fields within the objects that this field holds.
+    /// Fields within the object that this field holds, or within those of its list.
     pub(crate) inner: Vec<Node>,
 }
 

@@ -9,4 +9,5 @@ pub(crate) mod gate;
 pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod row;
+mod values;
 pub(crate) mod warc;

@@ -5,10 +5,11 @@ use std::fmt;
 use std::ops::Range;
 
 use hamdex::dedup::Stamp;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::fields::{FEATURES, FINGERPRINT, Fields, Node, Role, TEXT_FIELDS};
+use super::fields::{FEATURES, FINGERPRINT, Fields, Role, TEXT_FIELDS};
+use super::values::{RowVisitor, Scalar, Take, elements};
 use crate::documents::reject::Reason;
 
 /// The fields of one row; an id that is null is absent.
@@ -69,7 +70,12 @@ pub(crate) fn parse_beside<'a>(
             *slot = text.map_or(Scalar::Null, |text| Scalar::Text(text.into()));
         }
     }
-    let (text, missing) = joined(found.texts);
+    let (text, missing) = match found.texts.into_iter().fold(Scalar::Missing, Scalar::and) {
+        Scalar::Text(text) => (Some(text), Missing::Absent),
+        Scalar::Missing => (None, Missing::Absent),
+        Scalar::Null => (None, Missing::Null),
+        Scalar::Number | Scalar::Other => (None, Missing::NoString),
+    };
     Ok(Row {
         id: found.id.filter(|id| *id != "null"),
         text,
@@ -94,7 +100,7 @@ pub(crate) fn parse_beside<'a>(
 
 /// Returns the parts of the text of a good row, each with the bytes of its value in the line.
 pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
-    let mut parts = Parts(vec![None; fields.texts.len()]);
+    let mut parts = Parts(vec![Vec::new(); fields.texts.len()]);
     let mut json = serde_json::Deserializer::from_slice(line);
     let visitor = RowVisitor { nodes: &fields.nodes, found: &mut parts };
     if json.deserialize_map(visitor).is_err() {
@@ -106,25 +112,6 @@ pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow
         Some((start..start + raw.len(), text))
     };
     parts.0.into_iter().flatten().filter_map(part).collect()
-}
-
-/// Joins the parts of a text, without null parts.
-fn joined(parts: Vec<Scalar<'_>>) -> (Option<Cow<'_, str>>, Missing) {
-    let (mut text, mut missing) = (None, Missing::Absent);
-    for part in parts {
-        match part {
-            Scalar::Missing => {}
-            Scalar::Null => missing = Missing::Null,
-            Scalar::Number | Scalar::Other => return (None, Missing::NoString),
-            Scalar::Text(part) => {
-                text = Some(match text {
-                    None => part,
-                    Some(before) => Cow::Owned(format!("{before}\n{part}")),
-                });
-            }
-        }
-    }
-    (text, missing)
 }
 
 /// Reads a stamp from a value as JSON; numbers keep all their digits.
@@ -179,11 +166,64 @@ pub(crate) fn names(line: &[u8], found: &mut Vec<String>) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    name == FINGERPRINT || TEXT_FIELDS.contains(&name)
+    let known = |path: &str| path.split('.').next() == Some(name);
+    name == FINGERPRINT || TEXT_FIELDS.into_iter().any(known)
 }
 
 /// Fields that are collected, except for the known ones.
 const NAMED: usize = 1000;
+
+/// Collects the fields of one line that hold no others, each with the way to it.
+pub(crate) fn paths(line: &[u8], found: &mut Vec<String>) {
+    struct Paths<'f> {
+        way: &'f str,
+        depth: usize,
+        found: &'f mut Vec<String>,
+    }
+    impl<'de> Visitor<'de> for Paths<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+                let raw = map.next_value::<&'de RawValue>()?.get();
+                let path = match self.way {
+                    "" => name.into_owned(),
+                    way => format!("{way}.{name}"),
+                };
+                enter(&path, raw, self.depth, self.found);
+            }
+            Ok(())
+        }
+    }
+    fn enter(path: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
+        let known = found.len();
+        for object in elements(raw).unwrap_or_default() {
+            if object.starts_with('{') && depth < SHOWN_DEPTH {
+                let paths = Paths { way: path, depth: depth + 1, found };
+                // A line that breaks off shows what it has until there.
+                let _ = serde_json::Deserializer::from_str(object).deserialize_map(paths);
+            }
+        }
+        let is_leaf = found.len() == known && !is_way(path, found);
+        if is_leaf && found.len() < NAMED && !path.is_empty() {
+            found.push(path.to_owned());
+        }
+    }
+    enter("", std::str::from_utf8(line).unwrap_or_default().trim(), 0, found);
+}
+
+/// Fields within fields that a message shows, at most.
+const SHOWN_DEPTH: usize = 8;
+
+/// Returns true if the field is there already, or one within it.
+fn is_way(path: &str, found: &[String]) -> bool {
+    let rest = |other: &String| other.strip_prefix(path).map(|rest| rest.bytes().next());
+    found.iter().filter_map(rest).any(|next| matches!(next, None | Some(b'.')))
+}
 
 #[derive(Default)]
 struct Found<'a> {
@@ -194,25 +234,6 @@ struct Found<'a> {
     stamp: Stamp,
     unique: Option<&'a str>,
     source: Option<&'a str>,
-}
-
-#[derive(Default)]
-enum Scalar<'a> {
-    #[default]
-    Missing,
-    Null,
-    Text(Cow<'a, str>),
-    Number,
-    Other,
-}
-
-/// Takes values of a row; of equal field names the last one counts.
-trait Take<'a> {
-    /// Returns the place of a value that is read as a scalar.
-    fn slot(&mut self, role: Role) -> Option<&mut Scalar<'a>>;
-
-    /// Takes any other value, as JSON.
-    fn take(&mut self, role: Role, raw: &'a str);
 }
 
 impl<'a> Take<'a> for Found<'a> {
@@ -234,10 +255,30 @@ impl<'a> Take<'a> for Found<'a> {
             Role::Text(_) | Role::Fingerprint | Role::Features => {}
         }
     }
+
+    fn empty(&self) -> Self {
+        let mut empty = Self::default();
+        empty.texts.resize_with(self.texts.len(), Scalar::default);
+        empty
+    }
+
+    fn append(&mut self, element: Self) {
+        for (text, part) in self.texts.iter_mut().zip(element.texts) {
+            *text = std::mem::take(text).and(part);
+        }
+    }
+
+    fn replace(&mut self, list: Self) {
+        for (text, whole) in self.texts.iter_mut().zip(list.texts) {
+            if !matches!(whole, Scalar::Missing) {
+                *text = whole;
+            }
+        }
+    }
 }
 
-/// The values that make the text, as JSON.
-struct Parts<'a>(Vec<Option<&'a str>>);
+/// The values that make the text, as JSON: of each part, in order.
+struct Parts<'a>(Vec<Vec<&'a str>>);
 
 impl<'a> Take<'a> for Parts<'a> {
     fn slot(&mut self, _: Role) -> Option<&mut Scalar<'a>> {
@@ -248,136 +289,24 @@ impl<'a> Take<'a> for Parts<'a> {
         if let Role::Text(at) = role
             && let Some(part) = self.0.get_mut(at)
         {
-            *part = Some(raw);
+            *part = elements(raw).unwrap_or_default();
         }
     }
-}
 
-struct RowVisitor<'f, 'r, T> {
-    nodes: &'f [Node],
-    found: &'r mut T,
-}
-
-impl<'de, T: Take<'de>> Visitor<'de> for RowVisitor<'_, '_, T> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+    fn empty(&self) -> Self {
+        Self(vec![Vec::new(); self.0.len()])
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(node) = map.next_key_seed(NodeSeed(self.nodes))? {
-            let Some(node) = node else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            if let ([role], true) = (node.roles.as_slice(), node.inner.is_empty())
-                && let Some(slot) = self.found.slot(*role)
-            {
-                *slot = map.next_value_seed(ScalarSeed)?;
-                continue;
-            }
-            let raw = map.next_value::<&'de RawValue>()?.get();
-            node.take(raw, self.found).map_err(serde::de::Error::custom)?;
+    fn append(&mut self, element: Self) {
+        for (part, more) in self.0.iter_mut().zip(element.0) {
+            part.extend(more);
         }
-        Ok(())
     }
-}
 
-impl Node {
-    /// Hands on a value that has several roles, or fields inside that matter.
-    fn take<'de>(&self, raw: &'de str, found: &mut impl Take<'de>) -> serde_json::Result<()> {
-        for &role in &self.roles {
-            match found.slot(role) {
-                Some(slot) => {
-                    *slot = ScalarSeed.deserialize(&mut serde_json::Deserializer::from_str(raw))?;
-                }
-                None => found.take(role, raw),
-            }
+    fn replace(&mut self, list: Self) {
+        for (part, whole) in self.0.iter_mut().zip(list.0).filter(|(_, whole)| !whole.is_empty()) {
+            *part = whole;
         }
-        if !self.inner.is_empty() && raw.starts_with('{') {
-            let mut json = serde_json::Deserializer::from_str(raw);
-            json.deserialize_map(RowVisitor { nodes: &self.inner, found })?;
-        }
-        Ok(())
-    }
-}
-
-struct NodeSeed<'f>(&'f [Node]);
-
-impl<'de, 'f> DeserializeSeed<'de> for NodeSeed<'f> {
-    type Value = Option<&'f Node>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'f> Visitor<'_> for NodeSeed<'f> {
-    type Value = Option<&'f Node>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().find(|node| node.name == name))
-    }
-}
-
-struct ScalarSeed;
-
-impl<'de> DeserializeSeed<'de> for ScalarSeed {
-    type Value = Scalar<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Scalar<'de>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ScalarSeed {
-    type Value = Scalar<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Null)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Other)
-    }
-
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
     }
 }
 
@@ -455,6 +384,76 @@ mod tests {
         assert_eq!(shown, [("\"t\"", "t"), (r#""b\u00e9""#, "bé")]);
         assert!(text_parts(&fields, br#"{"title":"#).is_empty());
         assert!(text_parts(&fields, br#"{"title":7}"#).is_empty());
+    }
+
+    #[test]
+    fn texts_of_a_list_are_joined() {
+        let text = |name: &str, line: &str| {
+            let fields = Fields::of(&Names::default(), name);
+            let row = parse(&fields, line.as_bytes()).unwrap();
+            row.text.map_or_else(|| Err(row.missing), |text| Ok(text.into_owned()))
+        };
+        let chat = r#"{"m":[{"r":"u","c":"a"},7,{"r":"b"},{"c":null},{"c":"b\n"}],"t":"title"}"#;
+        assert_eq!(text("m.c", chat).unwrap(), "a\nb\n");
+        assert_eq!(text("t,m.c", chat).unwrap(), "title\na\nb\n");
+        assert_eq!(text("m.r,m.c", chat).unwrap(), "u\nb\na\nb\n");
+        assert_eq!(text("m", chat), Err(Missing::NoString), "objects are no texts");
+        assert_eq!(text("m.x", chat), Err(Missing::Absent));
+        let parts = r#"{"m":[{"c":["a",{"text":"b"}]},{"c":[{"text":"c"}]},[{"c":"d"}]]}"#;
+        assert_eq!(text("m.c.text", parts).unwrap(), "b\nc");
+        assert_eq!(text("m.c", parts), Err(Missing::NoString));
+        assert_eq!(text("text", r#"{"text":["a",null,["b","c"]]}"#).unwrap(), "a\nb\nc");
+        assert_eq!(text("text", r#"{"text":["a",1]}"#), Err(Missing::NoString));
+        assert_eq!(text("text", r#"{"text":[]}"#), Err(Missing::Null));
+        assert_eq!(text("m.c", r#"{"m":[]}"#), Err(Missing::Absent));
+        let deep = format!("{{\"m\":{}{}}}", "[".repeat(1 << 16), "]".repeat(1 << 16));
+        for name in ["m", "m.c"] {
+            let fields = Fields::of(&Names::default(), name);
+            assert!(parse(&fields, deep.as_bytes()).is_err(), "{name}");
+            assert!(text_parts(&fields, deep.as_bytes()).is_empty(), "{name}");
+        }
+        // The last one of equal names.
+        assert_eq!(text("m.c", r#"{"m":[{"c":"a"}],"m":[{"c":"b"}]}"#).unwrap(), "b");
+    }
+
+    #[test]
+    fn only_texts_are_looked_for_in_lists() {
+        let names = Names {
+            id: Some("m.id".to_owned()),
+            unique: Some("m.u".to_owned()),
+            source: Some("m.s".to_owned()),
+            ..Names::default()
+        };
+        let fields = Fields::of(&names, "m.c");
+        let row = parse(&fields, br#"{"m":[{"id":1,"u":2,"s":"s","c":"a"}]}"#).unwrap();
+        assert_eq!(row.text.as_deref(), Some("a"));
+        assert!(row.id.is_none() && row.unique.is_none() && row.source.is_none());
+        let error = parse(&fields, br#"{"fingerprint":["00"]}"#).unwrap_err();
+        assert_eq!(error.to_string(), "field \"fingerprint\" is not a string");
+    }
+
+    #[test]
+    fn the_parts_of_a_list_are_found_with_their_bytes() {
+        let fields = Fields::of(&Names::default(), "m.c,more");
+        let line = br#"{"more":["x",null,["y"]],"m":[{"c":"a"},{"c":["b"]},{"d":"c"}]}"#;
+        let parts = text_parts(&fields, line);
+        let shown = parts.iter().map(|(at, text)| (&line[at.clone()], &**text));
+        let texts = [(&b"\"a\""[..], "a"), (b"\"b\"", "b"), (b"\"x\"", "x"), (b"\"y\"", "y")];
+        assert!(shown.eq(texts), "{parts:?}");
+    }
+
+    #[test]
+    fn paths_lead_to_the_fields_that_hold_no_others() {
+        let mut found = Vec::new();
+        paths(
+            br#"{"id":1,"m":[{"role":"u","c":{"t":"x"}},{"n":[]}],"e":{},"l":["a"]}"#,
+            &mut found,
+        );
+        paths(br#"{"m":{"n":2},"id":{"a":1},"late":null}"#, &mut found);
+        paths(b"[1]", &mut found);
+        paths(b"nonsense", &mut found);
+        paths(format!("{{\"deep\":{}", "[".repeat(1 << 20)).as_bytes(), &mut found);
+        assert_eq!(found, ["id", "m.role", "m.c.t", "m.n", "e", "l", "id.a", "late"]);
     }
 
     #[test]

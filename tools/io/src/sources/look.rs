@@ -82,6 +82,11 @@ impl Head {
         names
     }
 
+    /// Shows the fields of the rows, of which `names` may name the text.
+    pub(crate) fn shown<'h>(&'h self, names: &'h Names) -> impl Shown {
+        Rows { head: self, names, found: self.names() }
+    }
+
     /// Returns whether the rows have texts or fingerprints.
     pub(crate) fn bring(&self, fields: &Fields) -> Bring {
         let mut found = Found::default();
@@ -93,16 +98,110 @@ impl Head {
         found.bring()
     }
 
-    /// Returns whether a row has the field, null or not, as [`choose`] asks.
-    pub(crate) fn has(&self, names: &Names, text: &str) -> bool {
-        let fields = Fields::of(names, text);
-        let rows = self.lines().filter_map(|line| row::parse(&fields, line).ok());
-        rows.into_iter().any(|row| row.text.is_some() || row.missing != Missing::Absent)
-    }
-
     /// Returns whether a row has an id.
     pub(crate) fn has_id(&self, fields: &Fields) -> bool {
         self.lines().any(|line| row::parse(fields, line).is_ok_and(|row| row.id.is_some()))
+    }
+}
+
+/// What the first rows of a source, its header or its schema show of its fields.
+pub(crate) trait Shown {
+    /// Returns the fields, in the order of appearance.
+    fn names(&self) -> &[String];
+
+    /// Returns whether some rows have the fields that the user names, null or not.
+    fn has(&self, text: &str) -> bool;
+
+    /// Returns whether some rows have texts there, or nulls.
+    fn has_texts(&self, text: &str) -> bool;
+
+    /// Returns the fields that hold no others, each with the way to it.
+    fn paths(&self) -> Vec<String>;
+}
+
+/// The first lines.
+struct Rows<'h> {
+    head: &'h Head,
+    names: &'h Names,
+    found: Vec<String>,
+}
+
+impl Rows<'_> {
+    fn any(&self, text: &str, of: impl Fn(&Row<'_>) -> bool) -> bool {
+        let fields = Fields::of(self.names, text);
+        let mut rows = self.head.lines().filter_map(|line| row::parse(&fields, line).ok());
+        rows.any(|row| of(&row))
+    }
+}
+
+impl Shown for Rows<'_> {
+    fn names(&self) -> &[String] {
+        &self.found
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.any(text, |row| row.text.is_some() || row.missing != Missing::Absent)
+    }
+
+    fn has_texts(&self, text: &str) -> bool {
+        self.any(text, |row| row.text.is_some() || row.missing == Missing::Null)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        self.head.lines().for_each(|line| row::paths(line, &mut paths));
+        paths
+    }
+}
+
+/// The header of a table of text cells.
+pub(crate) struct Header<'h>(pub(crate) &'h [String]);
+
+impl Shown for Header<'_> {
+    fn names(&self) -> &[String] {
+        self.0
+    }
+
+    fn has(&self, text: &str) -> bool {
+        text.split(',').any(|name| self.0.iter().any(|column| column == name.trim()))
+    }
+
+    fn has_texts(&self, text: &str) -> bool {
+        self.has(text)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.0.to_vec()
+    }
+}
+
+/// The schema of a columnar file.
+pub(crate) struct Schema<'s> {
+    columnar: &'s Columnar,
+    names: Vec<String>,
+}
+
+impl<'s> Schema<'s> {
+    pub(crate) fn of(columnar: &'s Columnar) -> Self {
+        Self { columnar, names: columnar.names() }
+    }
+}
+
+impl Shown for Schema<'_> {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn has(&self, text: &str) -> bool {
+        text.split(',').any(|name| self.columnar.has_text(name.trim(), false))
+    }
+
+    fn has_texts(&self, text: &str) -> bool {
+        self.columnar.has_text(text, true)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.columnar.paths()
     }
 }
 
@@ -150,45 +249,47 @@ pub(crate) fn bring_of(name: &str, columnar: &Columnar, fields: &Fields) -> Resu
 
 /// Returns true if one row of a live source decides what its rows have.
 fn decides(line: &[u8], names: &Names) -> bool {
-    let mut found = Vec::new();
-    if !row::names(line, &mut found) {
+    let head = Head { bytes: line.to_vec() };
+    let shown = head.shown(names);
+    if shown.names().is_empty() {
         return false;
     }
-    let text = names.text.as_deref().or_else(|| known(&found));
+    let text = names.text.as_deref().or_else(|| known(&shown));
     let fields = Fields::of(names, text.unwrap_or(TEXT_FIELDS[0]));
     row::parse(&fields, line).is_ok_and(|row| row.text.is_some() || row.fingerprint.is_some())
 }
 
-/// Returns the default field of the text.
-fn known(names: &[String]) -> Option<&'static str> {
-    TEXT_FIELDS.into_iter().find(|field| names.iter().any(|name| name == field))
+/// Returns the default field of the text: the first that has texts, else the first that is there.
+fn known(shown: &impl Shown) -> Option<&'static str> {
+    let names = shown.names();
+    let is_there = |field: &&str| names.iter().any(|name| name == field);
+    let way_is_there = |field: &&str| {
+        is_there(field) || field.split_once('.').is_some_and(|(first, _)| is_there(&first))
+    };
+    let mut usual = TEXT_FIELDS.into_iter().filter(way_is_there);
+    let has_texts = usual.find(|field| shown.has_texts(field));
+    has_texts.or_else(|| TEXT_FIELDS.into_iter().find(is_there))
 }
 
 /// Chooses the text field of a source; refuses rows that have neither text nor fingerprint.
-///
-/// `has` finds a field by the name that the user gave.
-pub(crate) fn choose(
-    source: &str,
-    names: &Names,
-    found: &[String],
-    has: impl Fn(&str) -> bool,
-) -> Result<Fields> {
+pub(crate) fn choose(source: &str, names: &Names, shown: &impl Shown) -> Result<Fields> {
+    let found = shown.names();
+    let no_texts_needed = found.is_empty() || found.iter().any(|name| name == FINGERPRINT);
     if let Some(text) = &names.text {
-        if found.is_empty() || has(text) || found.iter().any(|name| name == FINGERPRINT) {
+        if no_texts_needed || shown.has(text) {
             return Ok(Fields::of(names, text));
         }
-        return Err(no_text(source, text, found));
+        return Err(no_text(source, text, shown));
     }
-    match known(found) {
+    match known(shown) {
         Some(text) => Ok(Fields::of(names, text)),
-        None if found.is_empty() || found.iter().any(|name| name == FINGERPRINT) => {
-            Ok(Fields::of(names, TEXT_FIELDS[0]))
-        }
-        None => Err(no_text(source, TEXT_FIELDS[0], found)),
+        None if no_texts_needed => Ok(Fields::of(names, TEXT_FIELDS[0])),
+        None => Err(no_text(source, TEXT_FIELDS[0], shown)),
     }
 }
 
-fn no_text(source: &str, text: &str, found: &[String]) -> Failure {
+fn no_text(source: &str, text: &str, shown: &impl Shown) -> Failure {
+    let found = shown.paths();
     let mut fields: Vec<&str> = found.iter().map(String::as_str).take(SHOWN).collect();
     if found.len() > SHOWN {
         fields.push("...");
@@ -225,8 +326,7 @@ mod tests {
         let found = |content: &str| head(content).names();
         let chosen = |names: &Names, content: &str| {
             let head = head(content);
-            choose("a.jsonl", names, &head.names(), |text| head.has(names, text))
-                .map(|fields| fields.text())
+            choose("a.jsonl", names, &head.shown(names)).map(|fields| fields.text())
         };
         assert_eq!(found("{\"b\":1}\n{\"a\":{},\"b\":2}\n"), ["b", "a"]);
         assert_eq!(chosen(&names, "{\"body\":1,\"content\":null}\n").unwrap(), "content");
@@ -237,5 +337,31 @@ mod tests {
         let nested = Names { text: Some("a.b".to_owned()), ..Names::default() };
         assert_eq!(chosen(&nested, "{\"x\":1}\n{\"a\":{\"b\":null}}").unwrap(), "a.b");
         assert!(chosen(&nested, "{\"a\":{},\"text\":\"t\"}").is_err());
+    }
+
+    #[test]
+    fn a_field_with_texts_is_chosen_before_one_without() {
+        let names = Names::default();
+        let chosen = |content: &str| {
+            choose("a.jsonl", &names, &head(content).shown(&names)).map(|fields| fields.text())
+        };
+        assert_eq!(chosen("{\"text\":{\"a\":1},\"body\":\"b\"}").unwrap(), "body");
+        assert_eq!(chosen("{\"text\":7}").unwrap(), "text");
+        let chat = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n";
+        assert_eq!(chosen(chat).unwrap(), "messages.content");
+        assert_eq!(
+            chosen("{\"conversations\":[{\"value\":\"a\"}]}").unwrap(),
+            "conversations.value"
+        );
+        assert_eq!(
+            chosen("{\"messages\":[{\"content\":\"a\"}],\"markdown\":\"b\"}").unwrap(),
+            "markdown"
+        );
+        let error =
+            chosen("{\"id\":1,\"messages\":[{\"role\":\"u\",\"said\":\"a\"}]}").unwrap_err();
+        assert!(
+            error.to_string().contains("(fields: id, messages.role, messages.said)"),
+            "{error}"
+        );
     }
 }

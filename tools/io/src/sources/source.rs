@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::detect::{self, Format, Named};
 use super::exported::Export;
 use super::kind::Kind;
-use super::look::{self, Bring, Head};
+use super::look::{self, Bring, Head, Shown};
 use super::open::{self, Compression, Meter, Reader};
 use super::walk::{self, Listing};
 use crate::face::failure::{Failure, Result};
@@ -256,8 +256,8 @@ impl Source {
             }
             Kind::Columnar(columnar) => {
                 let found = columnar.names();
-                let has = |text: &str| text.split(',').any(|name| columnar.has(name.trim()));
-                self.fields = look::choose(&self.name, &self.names, &found, has)?;
+                let shown = look::Schema::of(columnar);
+                self.fields = look::choose(&self.name, &self.names, &shown)?;
                 self.has_id = columnar.has(&self.fields.id);
                 if let Kind::Columnar(columnar) = &mut self.kind {
                     columnar.choose(&self.fields)?;
@@ -269,10 +269,7 @@ impl Source {
     }
 
     fn columns(&mut self, header: &[String]) -> Result<()> {
-        let has = |text: &str| {
-            text.split(',').any(|name| header.iter().any(|column| column == name.trim()))
-        };
-        self.fields = look::choose(&self.name, &self.names, header, has)?;
+        self.fields = look::choose(&self.name, &self.names, &look::Header(header))?;
         self.has_id = header.is_empty() || header.contains(&self.fields.id);
         self.choose_bring(header)
     }
@@ -280,7 +277,9 @@ impl Source {
     /// Chooses texts, unless there are fingerprints and all texts are null.
     fn choose_bring(&mut self, columns: &[String]) -> Result<()> {
         let fingerprints = columns.iter().any(|name| name == crate::formats::fields::FINGERPRINT);
-        let texts = self.fields.texts.iter().any(|text| columns.iter().any(|name| name == text));
+        let is_within = |text: &str| matches!(&self.kind, Kind::Columnar(columns) if columns.has_text(text, false));
+        let is_there = |text: &String| columns.contains(text) || is_within(text);
+        let texts = self.fields.texts.iter().any(is_there);
         self.bring = match (texts, fingerprints) {
             (true, true) if self.stream.is_none() && !self.converted => {
                 if let Kind::Columnar(columnar) = &self.kind {
@@ -302,11 +301,10 @@ impl Source {
 
     fn resolve(&mut self, head: &Head) -> Result<()> {
         self.export = head.export(&self.name)?;
-        let found = head.names();
-        let has = |text: &str| head.has(&self.names, text);
-        self.fields = look::choose(&self.name, &self.names, &found, has)?;
+        let shown = head.shown(&self.names);
+        self.fields = look::choose(&self.name, &self.names, &shown)?;
         self.bring = head.bring(&self.fields);
-        self.has_id = found.is_empty() || head.has_id(&self.fields);
+        self.has_id = shown.names().is_empty() || head.has_id(&self.fields);
         Ok(())
     }
 

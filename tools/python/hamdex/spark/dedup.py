@@ -80,7 +80,8 @@ def dedup(
 
     df: a frame of documents.
     text_column: texts; None if `fingerprint_column` contains fingerprints. A path such as
-        "meta.body" selects a field of a struct; "title,body" joins columns by a line end.
+        "meta.body" selects a field of a struct; "title,body" joins columns by a line end, and so
+        are the texts of an array: "messages.content".
     id_column: labels of an ordered type; they may repeat and be null.
     distance: maximum number of differing bits, up to a quarter of `bits`.
     verify: verification of near pairs: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or "none"

@@ -28,7 +28,7 @@ def fingerprints(
 
     df: a frame with the two columns.
     text_column: texts; a path such as "meta.body" selects a field of a struct, "title,body" joins
-        columns by a line end.
+        columns by a line end. The texts of an array are joined too: "messages.content".
     pipeline: "auto", "post", "page", "code", a descriptor or a `hamdex.Pipeline`, which may have
         custom tables and a secret; these are sent to the workers with the tasks. Nothing is chosen
         from a sample of the texts. To use the settings that one machine would choose, run `hamdex

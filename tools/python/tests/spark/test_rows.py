@@ -148,6 +148,32 @@ def test_texts_are_found_in_structs_and_in_several_columns(spark):
             kept(field)
 
 
+def test_texts_of_an_array_are_joined(spark):
+    chat = [("user", "rain"), ("bot", RAIN)]
+    rows = [
+        (1, chat, [["rain"], None, [RAIN]], [1]),
+        (2, chat, [["rain", RAIN]], [2]),
+        (3, chat[::-1], [[None, RAIN], ["rain"]], [3]),
+        (4, [("user", None)], [[]], [4]),
+        (5, None, None, None),
+    ]
+    of = "id long, m array<struct<role string, content string>>, p array<array<string>>, n array<int>"
+    frame = spark.createDataFrame(rows, of)
+
+    def kept(field):
+        options = {"pipeline": "page", "verify": "edit:1", "drop_empty": True}
+        result = hs.dedup(frame, field, "id", 0, **options)
+        return sorted(row.id for row in result.kept.collect())
+
+    assert kept("m.content") == [1, 3]
+    assert kept("p") == [1, 3]
+    assert kept("m.role") == [1, 3, 4]
+    assert kept("m.content, p") == [1, 3]
+    for field in ("m.none", "m", "n", "p.x"):
+        with pytest.raises(hamdex.UsageError, match="column"):
+            kept(field)
+
+
 @pytest.mark.parametrize("verify", ["none", "edit:0.9"])
 def test_the_newest_row_is_found_by_value_and_not_as_text(spark, verify):
     times = ["2024-05-06T10:00:00+09:00", "2024-05-06T05:00:00Z", "9", "10", None]

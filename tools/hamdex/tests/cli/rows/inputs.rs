@@ -57,6 +57,14 @@ fn field_names_can_be_chosen() {
     bench.file("rows.ndjson", "{\"key\":\"k\",\"body\":\"some words\",\"text\":7}\n");
     let outcome = bench.ok("fingerprint rows.ndjson --id-field key --text-field body");
     assert_eq!(ids(&outcome), [json!("k")]);
+    let outcome = bench.ok("fingerprint rows.ndjson --id-field key");
+    assert_eq!(ids(&outcome), [json!("k")], "a text that is none is no reason to stop");
+    bench.file("rows.ndjson", "{\"id\":1,\"turns\":[{\"who\":\"a\",\"said\":\"some words\"}]}\n");
+    let run = bench.run("fingerprint rows.ndjson");
+    run.refused(3, &["(fields: id, turns.who, turns.said)", "--text-field"]);
+    let joined = bench.ok("fingerprint rows.ndjson --text-field turns.said,turns.who").json();
+    bench.file("flat.jsonl", "{\"id\":1,\"text\":\"some words\\na\"}\n");
+    assert_eq!(joined, bench.ok("fingerprint flat.jsonl").json());
 }
 
 #[test]

@@ -20,6 +20,7 @@ use arrow_json::writer::LineDelimited;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use hamdex::dedup::Stamp;
 
+use super::schema::is_list_of_texts;
 use crate::documents::key;
 use crate::documents::reject::Reason;
 use crate::face::failure::{Failure, Result};
@@ -184,8 +185,8 @@ fn write(rows: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
 ///
 /// Returns an error for a type that Arrow does not write as JSON.
 pub fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowError> {
-    let names = Names { source: Some(VALUE.to_owned()), ..Names::default() };
-    values(column, names, |row| row.source.as_deref().map(Box::from))
+    let names = Names { source: Some(VALUE.to_owned()), ..alone() };
+    values(column, &Fields::of(&names, TEXT), |row| row.source.as_deref().map(Box::from))
 }
 
 /// Returns the values of a column as `--prefer newest` compares them.
@@ -194,8 +195,8 @@ pub fn source_values(column: &ArrayRef) -> Result<Vec<Option<Box<str>>>, ArrowEr
 ///
 /// Returns an error for a type that Arrow does not write as JSON.
 pub fn stamps(column: &ArrayRef) -> Result<Vec<Stamp>, ArrowError> {
-    let names = Names { stamp: Some(VALUE.to_owned()), ..Names::default() };
-    values(column, names, |row| row.stamp)
+    let names = Names { stamp: Some(VALUE.to_owned()), ..alone() };
+    values(column, &Fields::of(&names, TEXT), |row| row.stamp)
 }
 
 /// The key of an id, or why it cannot be one; `None` of a null.
@@ -207,20 +208,42 @@ pub type Key = Result<Option<Vec<u8>>, Reason>;
 ///
 /// Returns an error for a type that Arrow does not write as JSON.
 pub fn keys(column: &ArrayRef) -> Result<Vec<Key>, ArrowError> {
-    let names = Names { id: Some(VALUE.to_owned()), ..Names::default() };
-    values(column, names, |row| row.id.map_or(Ok(None), key::of_json))
+    let names = Names { id: Some(VALUE.to_owned()), ..alone() };
+    values(column, &Fields::of(&names, TEXT), |row| row.id.map_or(Ok(None), key::of_json))
 }
 
-/// The field that a value alone has.
+/// Returns the texts of a column at a path into structs that leads through lists.
+///
+/// The texts of a list are joined by line ends. Returns `None` if there is no list on the way, or
+/// what it leads to are no texts.
+///
+/// # Errors
+///
+/// Returns an error for a type that Arrow does not write as JSON.
+pub fn list_texts(column: &ArrayRef, path: &[String]) -> Result<Option<ArrayRef>, ArrowError> {
+    if !is_list_of_texts(column.data_type(), path) {
+        return Ok(None);
+    }
+    let way: Vec<&str> = std::iter::once(VALUE).chain(path.iter().map(String::as_str)).collect();
+    let fields = Fields::of(&alone(), &way.join("."));
+    let texts = values(column, &fields, |row| row.text.as_deref().map(Box::<str>::from))?;
+    Ok(Some(Arc::new(LargeStringArray::from_iter(texts))))
+}
+
+/// The field that a value alone has, and that of a text beside it, which is not read.
 const VALUE: &str = "value";
+const TEXT: &str = "text";
+
+fn alone() -> Names {
+    Names { alone: true, ..Names::default() }
+}
 
 /// Reads the values of a column as a field of rows.
 fn values<T>(
     column: &ArrayRef,
-    names: Names,
+    fields: &Fields,
     read: impl Fn(Row<'_>) -> T,
 ) -> Result<Vec<T>, ArrowError> {
-    let fields = Fields::of(&Names { alone: true, ..names }, "text");
     let schema = Schema::new(vec![Field::new(VALUE, column.data_type().clone(), true)]);
     let schema = Arc::new(schema);
     let mut values = Vec::with_capacity(column.len());
@@ -230,7 +253,7 @@ fn values<T>(
         buffer.clear();
         write(&RecordBatch::try_new(Arc::clone(&schema), vec![some])?, &mut buffer)?;
         let lines = buffer.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        values.extend(lines.map(|line| read(parse(&fields, line).unwrap_or_default())));
+        values.extend(lines.map(|line| read(parse(fields, line).unwrap_or_default())));
     }
     Ok(values)
 }
@@ -294,8 +317,11 @@ fn hex<T: ArrowPrimitiveType<Native: LowerHex>>(column: &dyn Array) -> StringArr
 #[cfg(test)]
 mod tests {
     use arrow_array::Float64Array;
+    use arrow_schema::Fields as Columns;
 
     use super::*;
+    use crate::formats::columnar::Columnar;
+    use crate::sources::open::Meter;
 
     #[test]
     fn values_of_a_column_are_what_rows_of_json_have() {
@@ -307,5 +333,49 @@ mod tests {
         let many: ArrayRef = Arc::new(Float64Array::from_iter_values((0..600).map(f64::from)));
         let told = source_values(&many).unwrap();
         assert_eq!((told.len(), told[599].as_deref()), (600, Some("599.0")));
+    }
+    #[test]
+    fn texts_are_found_through_lists_of_a_column() {
+        let json = r#"{"m":[{"c":"a","n":1},{"c":null},{"c":"b"}],"l":["x","y"],"s":{"l":["z"]}}
+            {"m":null,"l":[],"s":null}"#;
+        let item = |kind| Arc::new(Field::new("item", kind, true));
+        let message = [("c", DataType::Utf8), ("n", DataType::Int64)];
+        let message: Columns =
+            message.map(|(name, kind)| Field::new(name, kind, true)).to_vec().into();
+        let texts = DataType::LargeList(item(DataType::Utf8));
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("m", DataType::List(item(DataType::Struct(message))), true),
+            Field::new("l", texts.clone(), true),
+            Field::new("s", DataType::Struct(vec![Field::new("l", texts, true)].into()), true),
+        ]));
+        let mut rows = arrow_json::ReaderBuilder::new(schema).build(json.as_bytes()).unwrap();
+        let rows = rows.next().unwrap().unwrap();
+        let of = |name: &str, path: &[&str]| {
+            let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+            let texts = list_texts(rows.column_by_name(name).unwrap(), &path).unwrap()?;
+            let texts = texts.as_string::<i64>().iter();
+            Some(texts.map(|text| text.map(str::to_owned)).collect::<Vec<_>>())
+        };
+        let one = |text: &str| Some(vec![Some(text.to_owned()), None]);
+        assert_eq!(of("m", &["c"]), one("a\nb"));
+        assert_eq!(of("l", &[]), one("x\ny"));
+        assert_eq!(of("s", &["l"]), one("z"));
+        for (name, path) in
+            [("m", &["n"][..]), ("m", &["x"]), ("m", &[]), ("s", &[]), ("s", &["x"])]
+        {
+            assert_eq!(of(name, path), None, "{name} {path:?}");
+        }
+        let wanted = Fields::of(&Names::default(), "m.c,l,s.l");
+        let mut columnar = Columnar::memory(rows.schema(), vec![rows]);
+        assert_eq!(columnar.paths(), ["m.c", "m.n", "l", "s.l"]);
+        columnar.choose(&wanted).unwrap();
+        let batches = columnar.batches_of(false, None, &Meter::default());
+        let read = batches.unwrap().flat_map(|batch| {
+            let text = |_, row: Result<Row<'_>, Reason>| row.unwrap().text.map(String::from);
+            batch.unwrap().each(&wanted, text).unwrap()
+        });
+        assert_eq!(read.collect::<Vec<_>>(), [Some("a\nb\nx\ny\nz".to_owned()), None]);
+        let numbers = Fields::of(&Names::default(), "m.n");
+        assert!(columnar.choose(&numbers).is_err());
     }
 }

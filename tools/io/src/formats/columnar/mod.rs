@@ -5,6 +5,10 @@ mod batch;
 #[cfg(feature = "parquet")]
 mod read;
 #[cfg(feature = "parquet")]
+mod schema;
+#[cfg(feature = "parquet")]
+mod texts;
+#[cfg(feature = "parquet")]
 mod write;
 
 /// Row groups that one thread reads.
@@ -20,7 +24,7 @@ pub(crate) struct Part {
 #[cfg(not(feature = "parquet"))]
 pub use absent::{Batch, Chosen, Columnar, agree, filter, from_lines, require};
 #[cfg(feature = "parquet")]
-pub use batch::{Batch, Key, keys, source_values, stamps};
+pub use batch::{Batch, Key, keys, list_texts, source_values, stamps};
 #[cfg(feature = "parquet")]
 pub use read::Columnar;
 #[cfg(feature = "parquet")]
@@ -94,6 +98,8 @@ mod absent {
         rows() -> Option<u64>;
         names() -> Vec<String>;
         has(&str) -> bool;
+        has_text(&str, bool) -> bool;
+        paths() -> Vec<String>;
         in_memory() -> bool;
         parts() -> Vec<Part>;
         batches_of(bool, Option<&Part>, &Meter) -> Batches;

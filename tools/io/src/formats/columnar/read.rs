@@ -18,6 +18,7 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use super::Part;
 use super::batch::Batch;
+use super::schema::{collect, find, find_text, is_bytes, is_fingerprint, is_text};
 use crate::face::failure::{Failure, Result};
 use crate::formats::chunk::{CHUNK, MAX_ROW, ROWS};
 use crate::formats::fields::{FINGERPRINT, Fields};
@@ -116,9 +117,9 @@ impl Columnar {
         };
         let mut bytes = Vec::new();
         for text in &fields.texts {
-            match find(schema.fields(), text) {
-                Some(kind) if is_bytes(kind) => bytes.push(text.clone()),
-                Some(kind) if !is_string(kind) => {
+            match find_text(schema.fields(), text) {
+                Some((kind, true)) if is_bytes(kind) => bytes.push(text.clone()),
+                Some((kind, _)) if !is_text(kind) => {
                     return wrong(text, kind, "strings", "--text-field");
                 }
                 _ => {}
@@ -161,6 +162,19 @@ impl Columnar {
     /// Returns whether a column, or one within a column, is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         find(self.schema().fields(), name).is_some()
+    }
+
+    /// Returns whether a text of that name is there: any value, or `only_texts`.
+    pub(crate) fn has_text(&self, name: &str, only_texts: bool) -> bool {
+        let found = find_text(self.schema().fields(), name);
+        found.is_some_and(|(kind, alone)| !only_texts || is_text(kind) || (alone && is_bytes(kind)))
+    }
+
+    /// Returns the names of the columns that hold no others, each with the way to it.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        collect(self.schema().fields(), "", &mut paths);
+        paths
     }
 
     /// Reads all columns of all rows.
@@ -309,31 +323,6 @@ impl Iterator for First {
         });
         Some(batch)
     }
-}
-
-/// Finds a column by its name, or by a path into columns of structures.
-fn find<'s>(columns: &'s arrow_schema::Fields, name: &str) -> Option<&'s DataType> {
-    if let Some((_, field)) = columns.find(name) {
-        return Some(field.data_type());
-    }
-    let (first, rest) = name.split_once('.')?;
-    let DataType::Struct(inner) = columns.find(first)?.1.data_type() else { return None };
-    find(inner, rest)
-}
-
-fn is_string(kind: &DataType) -> bool {
-    if let DataType::Dictionary(_, values) = kind {
-        return is_string(values);
-    }
-    kind.is_string() || kind.is_null() || is_bytes(kind)
-}
-
-fn is_bytes(kind: &DataType) -> bool {
-    matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-}
-
-fn is_fingerprint(kind: &DataType) -> bool {
-    is_string(kind) || matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::UInt32)
 }
 
 /// Returns how many rows have the bytes of a chunk, if `rows` have `bytes`.

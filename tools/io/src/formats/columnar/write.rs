@@ -4,20 +4,18 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, StructArray};
-use arrow_cast::cast;
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_json::ReaderBuilder;
 use arrow_json::reader::infer_json_schema;
-use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use arrow_select::zip::zip;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use serde_json::Value;
 
-use super::Columnar;
+use super::{Columnar, texts};
 use crate::face::failure::{Failure, Result};
 use crate::face::host::Host;
 use crate::face::output::Output;
@@ -116,38 +114,6 @@ impl Edits {
         self.read()?;
         Ok(Some(line))
     }
-}
-
-/// Finds a field as [`Fields`](crate::Fields) do: by its name, else by its path.
-fn text_of<'v>(row: &'v serde_json::Value, name: &str) -> Option<&'v str> {
-    if let Some(value) = row.get(name) {
-        return value.as_str();
-    }
-    let (first, rest) = name.split_once('.')?;
-    text_of(row.get(first)?, rest)
-}
-
-/// Sets some values of a text column, which may be in a column of structs.
-fn set_texts(
-    fields: &Fields,
-    columns: &mut [ArrayRef],
-    name: &str,
-    texts: &[Option<&str>],
-) -> Result<(), ArrowError> {
-    let column = |name: &str| fields.iter().position(|field| field.name() == name);
-    if let Some(column) = column(name).and_then(|at| columns.get_mut(at)) {
-        let mask: BooleanArray = texts.iter().map(|text| Some(text.is_some())).collect();
-        let texts = cast(&texts.iter().collect::<LargeStringArray>(), column.data_type())?;
-        *column = zip(&mask, &texts, column)?;
-    } else if let Some((first, rest)) = name.split_once('.')
-        && let Some(column) = column(first).and_then(|at| columns.get_mut(at))
-        && let Some(structs) = column.as_struct_opt()
-    {
-        let (fields, mut inner, nulls) = structs.clone().into_parts();
-        set_texts(&fields, &mut inner, rest, texts)?;
-        *column = Arc::new(StructArray::try_new(fields, inner, nulls)?);
-    }
-    Ok(())
 }
 
 /// Returns the columns that all files have, if they agree.
@@ -270,11 +236,10 @@ impl Table {
                 let parsed = line.as_ref().map(|line| serde_json::from_slice(line));
                 parsed.transpose().map_err(|e| ArrowError::JsonError(e.to_string()))
             });
-            let parsed: Vec<Option<serde_json::Value>> = parsed.collect::<Result<_, _>>()?;
+            let parsed: Vec<Option<Value>> = parsed.collect::<Result<_, _>>()?;
+            let rows_of_json: Vec<Option<&Value>> = parsed.iter().map(Option::as_ref).collect();
             for name in names {
-                let texts: Vec<Option<&str>> =
-                    parsed.iter().map(|row| text_of(row.as_ref()?, name)).collect();
-                set_texts(rows.schema_ref().fields(), &mut columns, name, &texts)?;
+                texts::set(rows.schema_ref().fields(), &mut columns, name, &rows_of_json)?;
             }
         }
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
