@@ -96,6 +96,22 @@ CASES = [
 ]
 
 
+def test_conversations_are_one_text_for_the_command_line_and_the_package(table, run, tmp_path):
+    turns = [
+        [{"role": "user", "content": part} for part in text.split(" ")]
+        for text in table["text"].to_pylist()
+    ]
+    joined = ["\n".join(turn["content"] for turn in parts) for parts in turns]
+    source = tmp_path / "chat.parquet"
+    pq.write_table(pa.table({"id": table["id"], "messages": turns, "flat": joined}), source)
+    theirs = read_jsonl(run(source) / "kept.jsonl")
+    assert theirs == read_jsonl(run(source, "--text-field", "flat", "--overwrite") / "kept.jsonl")
+    ours = hamdex.dedup(pq.read_table(source))
+    assert ours.report["settings"]["text"] == "messages.content"
+    assert [row["id"] for row in theirs] == ours.kept["id"].to_pylist()
+    assert 300 < len(theirs) < len(table)
+
+
 @pytest.mark.parametrize(("options", "given"), CASES)
 def test_a_parquet_file_keeps_the_rows_of_the_command_line(
     table, parquet, run, tmp_path, options, given

@@ -57,7 +57,7 @@ pub(super) trait Take<'a> {
     fn replace(&mut self, list: Self);
 }
 
-/// Lists within lists, at most; as many as `serde_json` reads.
+/// Most lists within lists, the same number as in `serde_json`.
 const DEEPEST: usize = 128;
 
 /// Returns the elements of a list as JSON, in place of lists among them those of these.

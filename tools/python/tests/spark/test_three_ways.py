@@ -94,32 +94,6 @@ def test_three_ways_keep_the_same_rows(spark, crawl, tmp_path, hamdex_lines, set
     assert len(page["spark"]) >= 5
 
 
-def test_conversations_are_compared_as_one_text_in_three_ways(
-    spark, crawl, tmp_path, hamdex_lines
-):
-    rows = pq.read_table(crawl, columns=["id", "content", "stars"])
-    # Also the rows at the end, which are not documents.
-    rows = pa.concat_tables([rows.slice(0, 900), rows.slice(len(rows) - 4)])
-    turns = [
-        None if text is None else [{"role": "user", "content": part} for part in text.split(" ")]
-        for text in rows["content"].to_pylist()
-    ]
-    joined = [turn and "\n".join(part["content"] for part in turn) for turn in turns]
-    rows = rows.set_column(1, "content", pa.array(joined)).append_column("messages", [turns])
-    source = tmp_path / "chat.parquet"
-    pq.write_table(rows, source)
-    settings = {"pipeline": "page", "distance": 3, "verify": "edit:0.9"}
-    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    ways = [tmp_path / f"{way}.parquet" for way in ("text", "shell", "python", "spark")]
-    for path, field in zip(ways, ["content", "messages.content"], strict=False):
-        hamdex_lines("dedup", source, "-o", path, "--text-field", field, *options)
-    hamdex.dedup_file(source, ways[2], text="messages.content", **settings)
-    hs.dedup_file(spark, source, ways[3], "messages.content", **settings)
-    expected = kept(ways[0])
-    assert 100 < len(expected) < 900
-    assert all(kept(path).equals(expected) for path in ways[1:])
-
-
 def sources(page):
     """Returns the table of sources of a report."""
     return page.partition("<h2>Sources</h2>")[2].partition("<h2>")[0]

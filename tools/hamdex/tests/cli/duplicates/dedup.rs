@@ -460,31 +460,6 @@ fn rare_lines_and_rows_without_boilerplate_are_left_alone() {
 }
 
 #[test]
-fn conversations_are_compared_whole_and_lose_their_boilerplate() {
-    let bench = Bench::new();
-    let row = |id: u64, said: &str| {
-        let (asked, answer) = (sentence(id), sentence(id + 100));
-        format!(
-            "{{\"messages\":[{{\"role\":\"user\",\"content\":\"{asked}\"}},\
-             {{\"role\":\"bot\",\"content\":\"{said}{answer}\"}}]}}\n"
-        )
-    };
-    let rows: Vec<String> = (0..20).map(|id| row(id, "")).collect();
-    bench.file("chat.jsonl", format!("{}{}", rows.concat(), rows[3]));
-    let outcome = bench.ok("dedup chat.jsonl -o - -k 0 --verify edit:1");
-    assert_eq!(outcome.stdout, rows.concat());
-    assert!(outcome.stderr.contains("field messages.content"), "{}", outcome.stderr);
-
-    let notice = "Happy to help with your question about the harbour town.\\n";
-    bench.file("notice.jsonl", (0..20).map(|id| row(id, notice)).collect::<String>());
-    let kept = bench.ok("dedup notice.jsonl -o - --unit line").stdout;
-    assert_eq!(kept, rows.concat());
-    bench.ok("dedup notice.jsonl -o notice.parquet --format parquet -k 0 --verify none");
-    bench.ok("dedup notice.parquet -o rows.parquet --unit line");
-    assert_eq!(bench.ok("dedup rows.parquet -o - -k 0 --verify none").stdout, rows.concat());
-}
-
-#[test]
 fn titles_pages_and_cells_lose_their_boilerplate_too() {
     let bench = Bench::new();
     let notice = "This page is part of the handbook of the harbour town.";

@@ -155,6 +155,34 @@ fn parquet_loses_its_boilerplate_and_keeps_its_columns() {
 }
 
 #[test]
+fn conversations_are_compared_whole_and_lose_their_boilerplate() {
+    let bench = Bench::new();
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut word = || (0..6).map(|_| rng.lowercase()).collect::<String>();
+    let mut sentence = || (0..12).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let said: Vec<(String, String)> = (0..20).map(|_| (sentence(), sentence())).collect();
+    let row = |(asked, answer): &(String, String), said: &str| {
+        format!(
+            "{{\"messages\":[{{\"role\":\"user\",\"content\":\"{asked}\"}},\
+             {{\"role\":\"bot\",\"content\":\"{said}{answer}\"}}]}}\n"
+        )
+    };
+    let rows: Vec<String> = said.iter().map(|turns| row(turns, "")).collect();
+    bench.file("chat.jsonl", format!("{}{}", rows.concat(), rows[3]));
+    let outcome = bench.ok("dedup chat.jsonl -o - -k 0 --verify edit:1");
+    assert_eq!(outcome.stdout, rows.concat());
+    assert!(outcome.stderr.contains("field messages.content"), "{}", outcome.stderr);
+
+    let notice = "Happy to help with your question about the harbour town.\\n";
+    bench.file("notice.jsonl", said.iter().map(|turns| row(turns, notice)).collect::<String>());
+    let kept = bench.ok("dedup notice.jsonl -o - --unit line").stdout;
+    assert_eq!(kept, rows.concat());
+    bench.ok("dedup notice.jsonl -o notice.parquet --format parquet -k 0 --verify none");
+    bench.ok("dedup notice.parquet -o rows.parquet --unit line");
+    assert_eq!(bench.ok("dedup rows.parquet -o - -k 0 --verify none").stdout, rows.concat());
+}
+
+#[test]
 fn rows_of_parquet_become_whole_rows_of_json() {
     let bench = Bench::new();
     write(&bench, "a.parquet", &[table(0..7)]);
