@@ -1,5 +1,6 @@
 //! Sources: what a user names becomes files, streams and tables to read rows from.
 
+mod dataset;
 pub(crate) mod detect;
 pub(crate) mod exported;
 pub(crate) mod inputs;

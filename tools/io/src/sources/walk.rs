@@ -5,6 +5,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use walkdir::{DirEntry, WalkDir};
 
+use super::dataset;
 use super::detect::{self, Format, Named};
 use super::open::Compression;
 use crate::face::failure::{Failure, Result};
@@ -49,6 +50,7 @@ struct Skipped {
     links: u64,
     special: u64,
     indexes: u64,
+    descriptions: u64,
     /// Names that say that a file is not read.
     refused: Vec<String>,
 }
@@ -99,8 +101,14 @@ pub(crate) fn list(root: &Path, reading: Reading) -> Result<Tree> {
     files.sort_unstable();
     tree.skipped = skipped;
     let kinds: Vec<_> = files.par_iter().map(|(_, path, _)| kind(path, reading)).collect();
-    for ((name, _, size), kind) in files.into_iter().zip(kinds) {
+    let columnar = |kind: &Kind| matches!(kind, Kind::Data(Format::Arrow | Format::Parquet, _));
+    let tables = files.iter().zip(&kinds).filter(|(_, kind)| columnar(kind));
+    let tables: Vec<&Path> = tables.map(|((_, path, _), _)| path.as_path()).collect();
+    let described: Vec<bool> =
+        files.iter().map(|(_, path, _)| dataset::is_description(path, &tables)).collect();
+    for (((name, _, size), kind), described) in files.into_iter().zip(kinds).zip(described) {
         match kind {
+            _ if described && !reading.as_documents => tree.skipped.descriptions += 1,
             Kind::Data(format, compression) => {
                 tree.data.push(DataFile { name, format, compression });
             }
@@ -160,7 +168,7 @@ fn kind(path: &Path, reading: Reading) -> Kind {
 impl Tree {
     /// Reports the contents in one line.
     pub(crate) fn summary(&self, root: &str, data: u64) -> String {
-        let Skipped { hidden, links, special, indexes, refused } = &self.skipped;
+        let Skipped { hidden, links, special, indexes, descriptions, refused } = &self.skipped;
         let documents = self.documents.files.len() as u64;
         let counts = [
             (data, "data file", "data files"),
@@ -169,6 +177,7 @@ impl Tree {
             (*links, "symbolic link skipped", "symbolic links skipped"),
             (*special, "special file skipped", "special files skipped"),
             (*indexes, "index skipped", "indexes skipped"),
+            (*descriptions, "dataset description skipped", "dataset descriptions skipped"),
             (refused.len() as u64, "unsupported file skipped", "unsupported files skipped"),
         ];
         let counts = counts.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| {
@@ -244,6 +253,21 @@ mod tests {
              1 index skipped, 1 unsupported file skipped"
         );
         assert!(list(&dir.path().join("absent"), Reading::default()).is_err());
+    }
+
+    #[test]
+    fn what_describes_a_dataset_is_no_document_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.arrow"), "x").unwrap();
+        std::fs::write(dir.path().join("state.json"), "{\"_data_files\":[]}").unwrap();
+        std::fs::write(dir.path().join("notes.json"), "{\"_data_files\":[]}").unwrap();
+        let found = list(dir.path(), Reading::default()).unwrap();
+        let data: Vec<_> = found.data.iter().map(|file| &*file.name).collect();
+        assert_eq!(data, ["a.arrow", "notes.json"]);
+        assert_eq!(found.summary("d", 2), "d: 2 data files, 1 dataset description skipped");
+        let all = Reading { as_documents: true, ..Reading::default() };
+        let names = ["a.arrow", "notes.json", "state.json"];
+        assert_eq!(list(dir.path(), all).unwrap().documents.files, names);
     }
 
     #[test]
