@@ -104,16 +104,23 @@ impl Head {
     }
 }
 
+/// What the first rows have in a field: the best of all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holds {
+    Nothing,
+    /// Numbers, objects and the like.
+    Others,
+    Nulls,
+    Texts,
+}
+
 /// What the first rows of a source, its header or its schema show of its fields.
 pub(crate) trait Shown {
     /// Returns the fields, in the order of appearance.
     fn names(&self) -> &[String];
 
-    /// Returns whether some rows have the fields that the user names, null or not.
-    fn has(&self, text: &str) -> bool;
-
-    /// Returns whether some rows have texts there, or nulls.
-    fn has_texts(&self, text: &str) -> bool;
+    /// Returns what rows have in the fields of a text, which may be several with commas between.
+    fn holds(&self, text: &str) -> Holds;
 
     /// Returns the fields that hold no others, each with the way to it.
     fn paths(&self) -> Vec<String>;
@@ -126,25 +133,26 @@ struct Rows<'h> {
     found: Vec<String>,
 }
 
-impl Rows<'_> {
-    fn any(&self, text: &str, of: impl Fn(&Row<'_>) -> bool) -> bool {
-        let fields = Fields::of(self.names, text);
-        let mut rows = self.head.lines().filter_map(|line| row::parse(&fields, line).ok());
-        rows.any(|row| of(&row))
-    }
-}
-
 impl Shown for Rows<'_> {
     fn names(&self) -> &[String] {
         &self.found
     }
 
-    fn has(&self, text: &str) -> bool {
-        self.any(text, |row| row.text.is_some() || row.missing != Missing::Absent)
-    }
-
-    fn has_texts(&self, text: &str) -> bool {
-        self.any(text, |row| row.text.is_some() || row.missing == Missing::Null)
+    fn holds(&self, text: &str) -> Holds {
+        let fields = Fields::of(self.names, text);
+        let mut best = Holds::Nothing;
+        for row in self.head.lines().filter_map(|line| row::parse(&fields, line).ok()) {
+            best = best.max(match (row.text, row.missing) {
+                (Some(_), _) => Holds::Texts,
+                (None, Missing::Null) => Holds::Nulls,
+                (None, Missing::NoString) => Holds::Others,
+                (None, Missing::Absent) => Holds::Nothing,
+            });
+            if best == Holds::Texts {
+                break;
+            }
+        }
+        best
     }
 
     fn paths(&self) -> Vec<String> {
@@ -162,12 +170,9 @@ impl Shown for Header<'_> {
         self.0
     }
 
-    fn has(&self, text: &str) -> bool {
-        text.split(',').any(|name| self.0.iter().any(|column| column == name.trim()))
-    }
-
-    fn has_texts(&self, text: &str) -> bool {
-        self.has(text)
+    fn holds(&self, text: &str) -> Holds {
+        let is_there = |name: &str| self.0.iter().any(|column| column == name.trim());
+        if text.split(',').any(is_there) { Holds::Texts } else { Holds::Nothing }
     }
 
     fn paths(&self) -> Vec<String> {
@@ -192,12 +197,15 @@ impl Shown for Schema<'_> {
         &self.names
     }
 
-    fn has(&self, text: &str) -> bool {
-        text.split(',').any(|name| self.columnar.has_text(name.trim(), false))
-    }
-
-    fn has_texts(&self, text: &str) -> bool {
-        self.columnar.has_text(text, true)
+    fn holds(&self, text: &str) -> Holds {
+        let any = |only_texts| {
+            text.split(',').any(|name| self.columnar.has_text(name.trim(), only_texts))
+        };
+        match (any(true), any(false)) {
+            (true, _) => Holds::Texts,
+            (false, true) => Holds::Others,
+            (false, false) => Holds::Nothing,
+        }
     }
 
     fn paths(&self) -> Vec<String> {
@@ -259,16 +267,21 @@ fn decides(line: &[u8], names: &Names) -> bool {
     row::parse(&fields, line).is_ok_and(|row| row.text.is_some() || row.fingerprint.is_some())
 }
 
-/// Returns the default field of the text: the first that has texts, else the first that is there.
+/// Returns the default field of the text: the first with texts, else with nulls, else the first that
+/// is there, also of rows that cannot be read.
 fn known(shown: &impl Shown) -> Option<&'static str> {
-    let names = shown.names();
-    let is_there = |field: &&str| names.iter().any(|name| name == field);
-    let way_is_there = |field: &&str| {
-        is_there(field) || field.split_once('.').is_some_and(|(first, _)| is_there(&first))
-    };
-    let mut usual = TEXT_FIELDS.into_iter().filter(way_is_there);
-    let has_texts = usual.find(|field| shown.has_texts(field));
-    has_texts.or_else(|| TEXT_FIELDS.into_iter().find(is_there))
+    let is_there = |field: &str| shown.names().iter().any(|name| name == field);
+    let leads_there = |path: &str| path.split_once('.').is_some_and(|(first, _)| is_there(first));
+    let (mut best, mut known) = (Holds::Nothing, None);
+    for field in TEXT_FIELDS {
+        if best < Holds::Texts && (is_there(field) || leads_there(field)) {
+            let holds = shown.holds(field);
+            if holds > best {
+                (best, known) = (holds, Some(field));
+            }
+        }
+    }
+    known.or_else(|| TEXT_FIELDS.into_iter().find(|field| is_there(field)))
 }
 
 /// Chooses the text field of a source; refuses rows that have neither text nor fingerprint.
@@ -276,7 +289,7 @@ pub(crate) fn choose(source: &str, names: &Names, shown: &impl Shown) -> Result<
     let found = shown.names();
     let no_texts_needed = found.is_empty() || found.iter().any(|name| name == FINGERPRINT);
     if let Some(text) = &names.text {
-        if no_texts_needed || shown.has(text) {
+        if no_texts_needed || shown.holds(text) > Holds::Nothing {
             return Ok(Fields::of(names, text));
         }
         return Err(no_text(source, text, shown));
@@ -289,7 +302,9 @@ pub(crate) fn choose(source: &str, names: &Names, shown: &impl Shown) -> Result<
 }
 
 fn no_text(source: &str, text: &str, shown: &impl Shown) -> Failure {
-    let found = shown.paths();
+    let paths = shown.paths();
+    // Rows that cannot be read have names only.
+    let found = if paths.is_empty() { shown.names() } else { &paths };
     let mut fields: Vec<&str> = found.iter().map(String::as_str).take(SHOWN).collect();
     if found.len() > SHOWN {
         fields.push("...");
@@ -347,6 +362,9 @@ mod tests {
         };
         assert_eq!(chosen("{\"text\":{\"a\":1},\"body\":\"b\"}").unwrap(), "body");
         assert_eq!(chosen("{\"text\":7}").unwrap(), "text");
+        assert_eq!(chosen("{\"text\":7,\"content\":null,\"body\":[]}").unwrap(), "content");
+        assert_eq!(chosen("{\"text\":null,\"body\":\"b\"}\n{\"text\":null}").unwrap(), "body");
+        assert_eq!(chosen("{\"text\":null,\"body\":\"b\"}\n{\"text\":\"a\"}").unwrap(), "text");
         let chat = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n";
         assert_eq!(chosen(chat).unwrap(), "messages.content");
         assert_eq!(

@@ -339,9 +339,9 @@ mod tests {
         let json = r#"{"m":[{"c":"a","n":1},{"c":null},{"c":"b"}],"l":["x","y"],"s":{"l":["z"]}}
             {"m":null,"l":[],"s":null}"#;
         let item = |kind| Arc::new(Field::new("item", kind, true));
-        let message = [("c", DataType::Utf8), ("n", DataType::Int64)];
-        let message: Columns =
-            message.map(|(name, kind)| Field::new(name, kind, true)).to_vec().into();
+        let kinds = [DataType::Utf8, DataType::Int64, DataType::Binary];
+        let message = ["c", "n", "b"].into_iter().zip(kinds);
+        let message: Columns = message.map(|(name, kind)| Field::new(name, kind, true)).collect();
         let texts = DataType::LargeList(item(DataType::Utf8));
         let schema = Arc::new(Schema::new(vec![
             Field::new("m", DataType::List(item(DataType::Struct(message))), true),
@@ -367,7 +367,7 @@ mod tests {
         }
         let wanted = Fields::of(&Names::default(), "m.c,l,s.l");
         let mut columnar = Columnar::memory(rows.schema(), vec![rows]);
-        assert_eq!(columnar.paths(), ["m.c", "m.n", "l", "s.l"]);
+        assert_eq!(columnar.paths(), ["m.c", "m.n", "m.b", "l", "s.l"]);
         columnar.choose(&wanted).unwrap();
         let batches = columnar.batches_of(false, None, &Meter::default());
         let read = batches.unwrap().flat_map(|batch| {
@@ -375,7 +375,9 @@ mod tests {
             batch.unwrap().each(&wanted, text).unwrap()
         });
         assert_eq!(read.collect::<Vec<_>>(), [Some("a\nb\nx\ny\nz".to_owned()), None]);
-        let numbers = Fields::of(&Names::default(), "m.n");
-        assert!(columnar.choose(&numbers).is_err());
+        for name in ["m.n", "m.b"] {
+            let others = Fields::of(&Names::default(), name);
+            assert!(columnar.choose(&others).is_err(), "{name} has no texts");
+        }
     }
 }
