@@ -74,7 +74,7 @@ pub(crate) fn parse_beside<'a>(
         Scalar::Text(text) => (Some(text), Missing::Absent),
         Scalar::Missing => (None, Missing::Absent),
         Scalar::Null => (None, Missing::Null),
-        Scalar::Number | Scalar::Other => (None, Missing::NoString),
+        Scalar::Other => (None, Missing::NoString),
     };
     Ok(Row {
         id: found.id.filter(|id| *id != "null"),
@@ -83,14 +83,14 @@ pub(crate) fn parse_beside<'a>(
         fingerprint: match found.fingerprint {
             Scalar::Missing | Scalar::Null => None,
             Scalar::Text(hex) => Some(hex),
-            Scalar::Number | Scalar::Other => {
+            Scalar::Other => {
                 return Err(Reason::NoString(FINGERPRINT.to_owned()));
             }
         },
         features: match found.features {
             Scalar::Text(features) => Some(features),
             Scalar::Missing | Scalar::Null => None,
-            Scalar::Number | Scalar::Other => return Err(Reason::NoString(FEATURES.to_owned())),
+            Scalar::Other => return Err(Reason::NoString(FEATURES.to_owned())),
         },
         stamp: found.stamp,
         unique: found.unique.filter(|value| *value != "null"),

@@ -18,7 +18,6 @@ pub(super) enum Scalar<'a> {
     Missing,
     Null,
     Text(Cow<'a, str>),
-    Number,
     Other,
 }
 
@@ -27,7 +26,7 @@ impl Scalar<'_> {
     pub(super) fn and(self, next: Self) -> Self {
         match (self, next) {
             (Self::Missing, part) | (part, Self::Missing) => part,
-            (Self::Number | Self::Other, _) | (_, Self::Number | Self::Other) => Self::Other,
+            (Self::Other, _) | (_, Self::Other) => Self::Other,
             (Self::Null, part) | (part, Self::Null) => part,
             (Self::Text(before), Self::Text(part)) => {
                 let mut text = before.into_owned();
@@ -207,15 +206,15 @@ impl<'de> Visitor<'de> for ScalarSeed {
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
+        Ok(Scalar::Other)
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
+        Ok(Scalar::Other)
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Number)
+        Ok(Scalar::Other)
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Scalar<'de>, E> {
