@@ -53,6 +53,8 @@ pub struct Health {
 pub struct MemoryUsage {
     /// Cached blocks of files.
     pub block_cache: u64,
+    /// Ranges of tables that searches have read, in place of blocks.
+    pub ranges: u64,
     /// Writes that are in the log but not yet in a file.
     pub write_buffers: u64,
     /// Indexes and filters of open files, outside the cache.
@@ -68,7 +70,8 @@ pub struct MemoryUsage {
 impl MemoryUsage {
     /// Returns the sum of all parts in bytes, without what is shared.
     pub fn total(&self) -> u64 {
-        self.block_cache + self.write_buffers + self.file_indexes + self.resident + self.unmerged
+        let stored = self.block_cache + self.ranges + self.write_buffers + self.file_indexes;
+        stored + self.resident + self.unmerged
     }
 }
 
@@ -139,6 +142,7 @@ impl<F: Fingerprint> Index<F> {
         let unmerged = self.shared.committer.unmerged_bytes() as u64;
         Ok(MemoryUsage {
             block_cache,
+            ranges: self.shared.committer.range_bytes(),
             write_buffers,
             file_indexes,
             resident: (all - shared) as u64,

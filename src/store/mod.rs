@@ -19,9 +19,9 @@ use rocksdb::{CompactOptions, ErrorKind};
 use bytes::codec::{HeaderRecord, Lane, State};
 pub(crate) use bytes::{codec, delta_run, keys, pack, run};
 pub(crate) use data::batch::{Batch, Detached};
-#[cfg(test)]
-pub(crate) use data::cursor::counting_deleted;
 pub(crate) use data::cursor::{Cursor, Snapshot, counting_reads};
+#[cfg(test)]
+pub(crate) use data::cursor::{counting_cached, counting_deleted};
 pub(crate) use data::generation::Family;
 pub(crate) use data::obsolete::Obsolete;
 use data::overlay::{PackedEnd, Packs};
@@ -52,7 +52,7 @@ pub(crate) use open::opening::{Access, Opening};
 use open::opening::{Opened, open_families, require_database};
 use open::secondary::Following;
 use open::tuning::Tuning;
-pub(crate) use open::tuning::{BESIDE_SHARE, MIN_MEMORY, Pressure, lower_compactions};
+pub(crate) use open::tuning::{BESIDE_SHARE, BlockCache, MIN_MEMORY, Pressure, lower_compactions};
 pub(crate) use recovery::backup::{
     DONE, PENDING, RestoreFrom, SETTINGS, StateCopy, restore_state, state_in,
 };
@@ -105,6 +105,8 @@ pub(crate) struct Store {
     generation: u32,
     tables: usize,
     packed_end: PackedEnd,
+    /// `None` in a host's database.
+    cache: Option<BlockCache>,
     /// Dropped after the database.
     role: Role,
 }
@@ -238,6 +240,11 @@ impl Store {
     /// Returns a number that changes if others may have written since.
     pub(crate) fn turn(&self) -> u64 {
         self.db.turn()
+    }
+
+    /// Returns the cache of blocks, unless it is a host's.
+    pub(crate) fn cache(&self) -> Option<&BlockCache> {
+        self.cache.as_ref()
     }
 
     /// Returns the settings of new families; only a primary makes some.

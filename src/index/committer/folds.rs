@@ -183,6 +183,7 @@ impl<F: Fingerprint> Committer<F> {
         *pass = None;
         // It need not be committed, and must not be once the next pass has read the runs.
         drop(self.folds.offers.take());
+        self.ranges.end_change();
     }
 
     /// Returns how many passes have ended that took in everything, also by steps of writers.
@@ -269,6 +270,7 @@ impl<F: Fingerprint> Committer<F> {
             Offer::Committed(result) => result?,
             Offer::Nothing => return Ok(()),
         }
+        self.ranges.end_change();
         pass.advance(progress, self.core.plan.tables());
         Ok(())
     }
@@ -301,6 +303,7 @@ impl<F: Fingerprint> Committer<F> {
         drop(turn);
         let tables = self.core.plan.tables();
         let (deltas, complete) = Deltas::some(&snapshot, tables, most)?;
+        self.ranges.begin_pass(deltas.len());
         let mut pass = Pass {
             announced,
             since,
@@ -353,6 +356,8 @@ impl<F: Fingerprint> Step<'_, F> {
         for (last, value) in &merged.runs {
             batch.put_run(pass.table, *last, value)?;
         }
+        let entries = ahead.iter().take(merged.deltas).map(|(entry, _)| *entry);
+        committer.ranges.begin_change(pass.table, entries);
         self.commit(batch, progress)?;
         Ok(Stepped::merged(merged.deltas))
     }
@@ -390,6 +395,7 @@ impl<F: Fingerprint> Step<'_, F> {
             return Ok(());
         }
         committer.commit_beside(batch)?;
+        committer.ranges.end_change();
         self.pass().advance(progress, committer.core.plan.tables());
         Ok(())
     }

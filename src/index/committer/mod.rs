@@ -41,6 +41,7 @@ use crate::error::Result;
 use crate::exclusion::{self, Lock};
 use crate::fingerprint::Fingerprint;
 use crate::index::read::deltas::Deltas;
+use crate::index::read::ranges::Ranges;
 use crate::index::read::reader::Reader;
 use crate::store::{Runs, Store};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,8 @@ use crate::sync::{self, RwLock, RwLockWriteGuard};
 pub(super) struct Committer<F: Fingerprint> {
     store: Arc<Store>,
     core: Arc<Core>,
+    /// Ranges that searches have read.
+    ranges: Arc<Ranges<F>>,
     writer: Lock<()>,
     flights: Flights,
     journal: Journal<F>,
@@ -117,9 +120,11 @@ impl<F: Fingerprint> Committer<F> {
                 Ok((deltas, complete))
             })?;
         }
+        let ranges = Arc::new(Ranges::new(core.plan.tables(), store.cache().cloned()));
         Ok(Self {
             store,
             core,
+            ranges,
             writer: Lock::default(),
             flights: Flights::default(),
             journal: Journal::default(),
@@ -150,11 +155,13 @@ impl<F: Fingerprint> Committer<F> {
             return Ok(reader.clone());
         }
         sync::pause();
+        let number = self.ranges.number();
         let snapshot = self.store.snapshot();
-        let (core, resident) = (Arc::clone(&self.core), published.resident.clone());
+        let (core, ranges) = (Arc::clone(&self.core), Arc::clone(&self.ranges));
+        let resident = published.resident.clone();
         let old = published.runs.take_if(|runs| runs.are_old());
         let (unmerged, runs) = (published.unmerged.clone(), published.runs.clone());
-        let reader = Reader::new(core, snapshot, unmerged, resident, runs)?;
+        let reader = Reader::new(core, snapshot, unmerged, resident, runs, (ranges, number))?;
         published.runs = Some(Arc::clone(reader.runs()));
         published.reader = Some(reader.clone());
         published.turn = turn;
@@ -196,6 +203,11 @@ impl<F: Fingerprint> Committer<F> {
     /// Returns the memory of unmerged fingerprints, in bytes.
     pub(super) fn unmerged_bytes(&self) -> usize {
         self.look(|published| published.unmerged.bytes())
+    }
+
+    /// Returns the memory of ranges that searches have read, in bytes.
+    pub(super) fn range_bytes(&self) -> u64 {
+        self.ranges.bytes()
     }
 
     /// Returns whether memory asks for a merge, and how much of it is in use, in fifths.

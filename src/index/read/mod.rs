@@ -10,6 +10,7 @@ pub(super) mod parts;
 pub(super) mod probing;
 pub(super) mod query;
 pub(super) mod query_tables;
+pub(super) mod ranges;
 pub(super) mod reader;
 pub(super) mod search;
 pub(super) mod sorted_sweep;

@@ -233,6 +233,7 @@ impl<F: Fingerprint> Reader<F> {
             query: asked.query,
             distance: asked.distance,
             skewed: &self.core().skewed,
+            ranges: (!counting).then(|| self.ranges()),
             entries: self.len(),
             count_blocks: counting,
         }

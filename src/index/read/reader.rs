@@ -8,6 +8,7 @@ use super::deltas::Deltas;
 use super::documents::Documents;
 use super::probing::range_bytes;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
+use super::ranges::{OfRuns, Ranges};
 use super::search::Found;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -47,6 +48,7 @@ struct Inner<F> {
     resident: Option<Arc<Resident<F>>>,
     /// As of the snapshot, or older: what has left memory since is in them.
     runs: Arc<Runs>,
+    ranges: Arc<Ranges<F>>,
     /// Spare cursors.
     postings: Mutex<Vec<Postings>>,
 }
@@ -74,14 +76,15 @@ impl<F: Fingerprint> Reader<F> {
         unmerged: Unmerged<F>,
         resident: Option<Arc<Resident<F>>>,
         runs: Option<Arc<Runs>>,
+        (ranges, number): (Arc<Ranges<F>>, u64),
     ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
         let runs = runs.unwrap_or_else(|| {
             let at_once = range_bytes::<F>(&core.plan, documents);
-            Arc::new(Runs::new(Arc::clone(&snapshot), at_once))
+            Arc::new(Runs::new(Arc::clone(&snapshot), at_once, number))
         });
         let postings = Mutex::default();
-        let inner = Inner { core, snapshot, documents, unmerged, resident, runs, postings };
+        let inner = Inner { core, snapshot, documents, unmerged, resident, runs, ranges, postings };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -108,6 +111,11 @@ impl<F: Fingerprint> Reader<F> {
 
     pub(super) fn core(&self) -> &Core {
         &self.inner.core
+    }
+
+    /// Returns the ranges of the reader's runs that are in memory.
+    pub(super) fn ranges(&self) -> OfRuns<'_, F> {
+        self.inner.ranges.of_runs(self.inner.runs.number())
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -310,9 +318,10 @@ impl<F: Fingerprint> Reader<F> {
         resident::only_stored(view, resident::Held { found, dirty })
     }
 
-    /// Forgets skewed prefixes, so that searches meet them again.
-    pub(crate) fn forget_heavy(&self) {
+    /// Forgets skewed prefixes and kept ranges, so that searches read them again.
+    pub(crate) fn forget(&self) {
         self.core().skewed.forget();
+        self.inner.ranges.clear();
     }
 
     /// Like [`Reader::near`], but reads the store, by the path.

@@ -6,6 +6,7 @@
 
 use super::heavy::Skewed;
 use super::query::TableExplanation;
+use super::ranges::{self, OfRuns};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::kernel;
@@ -27,6 +28,8 @@ pub(crate) struct Search<'a, F> {
     pub(crate) distance: u32,
     /// Records skewed prefixes.
     pub(crate) skewed: &'a Skewed,
+    /// Those of the view's runs that are in memory. `None` reads the store.
+    pub(super) ranges: Option<OfRuns<'a, F>>,
     /// Number of fingerprints in the snapshot, roughly.
     pub(crate) entries: u64,
     /// Whether to count blocks read from files.
@@ -46,13 +49,28 @@ impl<F: Fingerprint> Search<'_, F> {
         let bits = plan.prefix_bits();
         let prefix = F::high_mask(bits);
         let (skewed, expected) = (self.skewed, expected_candidates(bits, self.entries));
-        self.read(table, members, found, |probe, cursor| {
+        let ranges = self.ranges;
+        self.read(table, found, |view, probe| {
+            let mut range = Vec::with_capacity(2 * run::RUN_MEMBERS);
             for mask in masks {
                 let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
+                let of_range = (low >> (F::BITS - bits)).widen();
                 let before = probe.counts.candidates;
-                probe.range(cursor, low, low | !prefix)?;
+                let kept = ranges.and_then(|ranges| ranges.get(table, of_range));
+                if let Some(kept) = kept {
+                    probe.counts.ranges += 1;
+                    probe.compare(&kept);
+                } else {
+                    range.clear();
+                    let to = ranges.is_some().then_some(&mut range);
+                    let high = low | !prefix;
+                    view.table(table, |cursor| probe.range(cursor, low, high, members, to))?;
+                    if let Some(ranges) = ranges {
+                        ranges.keep(table, of_range, &range);
+                    }
+                }
                 let met = probe.counts.candidates - before;
-                skewed.learn(table, (low >> (F::BITS - bits)).widen(), met, expected);
+                skewed.learn(table, of_range, met, expected);
             }
             Ok(())
         })
@@ -65,29 +83,24 @@ impl<F: Fingerprint> Search<'_, F> {
         high: F,
         found: &mut Vec<Found<F>>,
     ) -> Result<TableExplanation> {
-        self.read(0, &mut Vec::new(), found, |probe, cursor| probe.range(cursor, low, high))
+        self.read(0, found, |view, probe| {
+            view.table(0, |cursor| probe.range(cursor, low, high, &mut Vec::new(), None))
+        })
     }
 
     /// Reads a table. Results are permuted back and may contain duplicates.
     fn read(
         &mut self,
         table: usize,
-        members: &mut Vec<F>,
         found: &mut Vec<Found<F>>,
-        body: impl FnOnce(&mut Probe<'_, F>, &mut Cursor<'_>) -> Result<()>,
+        body: impl FnOnce(&mut View, &mut Probe<'_, F>) -> Result<()>,
     ) -> Result<TableExplanation> {
         let permutation = self.tables.get(table).ok_or_else(no_table)?.permutation();
         let mut counts = TableExplanation::default();
         let before = found.len();
-        let mut probe = Probe {
-            table,
-            query: permutation.apply(self.query),
-            distance: self.distance,
-            members,
-            found,
-            counts: &mut counts,
-        };
-        let read = || self.view.table(table, |cursor| body(&mut probe, cursor));
+        let query = permutation.apply(self.query);
+        let mut probe = Probe { table, query, distance: self.distance, found, counts: &mut counts };
+        let read = || body(self.view, &mut probe);
         if self.count_blocks {
             let (done, blocks) = counting_reads(read);
             done?;
@@ -118,7 +131,6 @@ struct Probe<'a, F> {
     table: usize,
     query: F,
     distance: u32,
-    members: &'a mut Vec<F>,
     found: &'a mut Vec<Found<F>>,
     counts: &'a mut TableExplanation,
 }
@@ -126,16 +138,26 @@ struct Probe<'a, F> {
 impl<F: Fingerprint> Probe<'_, F> {
     /// Compares with every run that has members from `low` to `high`, both included.
     ///
-    /// The bounds are explicit because prefixes are not whole bytes, and no key follows the highest
-    /// range.
-    fn range(&mut self, cursor: &mut Cursor<'_>, low: F, high: F) -> Result<()> {
+    /// Also appends these members to `kept`, ascending, up to more than are kept. The bounds are explicit
+    /// because prefixes are not whole bytes, and no key follows the highest range.
+    fn range(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        low: F,
+        high: F,
+        members: &mut Vec<F>,
+        mut kept: Option<&mut Vec<F>>,
+    ) -> Result<()> {
         self.counts.ranges += 1;
         cursor.seek(TableKey::new(Kind::Run, low).as_ref());
         while let Some((key, value)) = cursor.entry()? {
             let Some(last) = keys::permuted::<F>(key, Kind::Run, self.table)? else { break };
-            run::decode_down_to(low, last, value, self.table, self.members)?;
+            run::decode_down_to(low, last, value, self.table, members)?;
             self.counts.runs += 1;
-            self.compare();
+            self.compare(members);
+            if let Some(kept) = kept.as_mut().filter(|kept| kept.len() <= ranges::MOST_MEMBERS) {
+                kept.extend_from_slice(within(members, low, high));
+            }
             if last >= high {
                 break;
             }
@@ -145,14 +167,21 @@ impl<F: Fingerprint> Probe<'_, F> {
     }
 
     #[expect(clippy::indexing_slicing, reason = "the kernel returns the index of a member")]
-    fn compare(&mut self) {
-        self.counts.candidates += self.members.len() as u64;
-        let (members, found, counts) = (&*self.members, &mut *self.found, &mut *self.counts);
+    fn compare(&mut self, members: &[F]) {
+        self.counts.candidates += members.len() as u64;
+        let (found, counts) = (&mut *self.found, &mut *self.counts);
         kernel::within(members, self.query, self.distance, &mut |index, distance| {
             counts.matches += 1;
             found.push((distance, members[index]));
         });
     }
+}
+
+/// Returns those of descending members that are from `low` to `high`.
+fn within<F: Fingerprint>(members: &[F], low: F, high: F) -> &[F] {
+    let (_, members) = members.split_at(members.partition_point(|member| *member > high));
+    let (members, _) = members.split_at(members.partition_point(|member| *member >= low));
+    members
 }
 
 /// Moves a mask of prefix bits to the most significant bits of the width.

@@ -264,6 +264,12 @@ pub(crate) fn counting_deleted<R>(body: impl FnOnce() -> R) -> (R, u64) {
     counting(PerfMetric::InternalDeleteSkippedCount, body)
 }
 
+/// Returns the result of `body` and how many blocks it found in the cache on this thread.
+#[cfg(test)]
+pub(crate) fn counting_cached<R>(body: impl FnOnce() -> R) -> (R, u64) {
+    counting(PerfMetric::BlockCacheHitCount, body)
+}
+
 fn counting<R>(metric: PerfMetric, body: impl FnOnce() -> R) -> (R, u64) {
     set_perf_stats(PerfStatsLevel::EnableCount);
     let mut context = PerfContext::default();

@@ -60,6 +60,7 @@ impl Opened {
 pub(crate) struct Runs {
     snapshot: Arc<Snapshot>,
     taken: Instant,
+    number: u64,
     /// Bytes that the cursor of a table reads at once from a file.
     at_once: Arc<[usize]>,
     spare: Mutex<Vec<Tables>>,
@@ -80,9 +81,18 @@ struct Tables {
 impl Runs {
     /// `at_once` are the expected bytes of a range of each table, which are then read at once from a
     /// file.
-    pub(crate) fn new(snapshot: Arc<Snapshot>, at_once: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        at_once: impl Iterator<Item = usize>,
+        number: u64,
+    ) -> Self {
         let (taken, spare) = (Instant::now(), Mutex::default());
-        Self { snapshot, taken, at_once: at_once.collect(), spare }
+        Self { snapshot, taken, number, at_once: at_once.collect(), spare }
+    }
+
+    /// Returns the number that they were made with.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns whether a new reader should make its own.

@@ -128,7 +128,7 @@ impl Opening {
     fn attached(db: Arc<Db>, name: &str, header: HeaderRecord, new: bool) -> Result<Self> {
         let path = db.path().join(prefix(name));
         let db = Database::Host(Attachment::new(db, name)?);
-        Ok(Self { db, path, header, kind: Kind::Guest { new } })
+        Ok(Self { db, path, header, cache: None, kind: Kind::Guest { new } })
     }
 }
 

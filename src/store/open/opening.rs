@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::meta::read_header;
 use super::secondary::Following;
 use super::settled;
-use super::tuning::{MIN_MEMORY, Tuning};
+use super::tuning::{BlockCache, MIN_MEMORY, Tuning};
 use crate::error::{Error, Result};
 use crate::fail_point::fail_point;
 use crate::store::bytes::codec::{HeaderRecord, State};
@@ -45,6 +45,8 @@ pub(crate) struct Opening {
     pub(super) db: Database,
     pub(super) path: PathBuf,
     pub(super) header: HeaderRecord,
+    /// `None` in a host's database.
+    pub(super) cache: Option<BlockCache>,
     pub(super) kind: Kind,
 }
 
@@ -84,14 +86,16 @@ impl Opening {
         let (opened, header) = open(path, path, memory, false)?;
         let Opened { names, tuning, db, bounds } = opened;
         let id = DatabaseId::of(&db)?;
+        let cache = Some(tuning.cache().clone());
         let kind = Kind::Primary { id, names, tuning, bounds, builds, lock };
-        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, kind })
+        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, cache, kind })
     }
 
     fn to_read(path: &Path, memory: usize) -> Result<Self> {
-        let (Opened { db, .. }, header) =
+        let (Opened { db, tuning, .. }, header) =
             settled::open_settled(path, |directory| open(path, directory, memory, true))?;
-        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, kind: Kind::Reader })
+        let (cache, kind) = (Some(tuning.cache().clone()), Kind::Reader);
+        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, cache, kind })
     }
 
     /// Returns the header, for the caller to check.
@@ -101,7 +105,7 @@ impl Opening {
 
     /// Opens the live generation, whose plan has this number of tables.
     pub(crate) fn with_tables(self, tables: usize) -> Result<Store> {
-        let Self { db, path, header, kind } = self;
+        let Self { db, path, header, cache, kind } = self;
         let store = |role| Store {
             db,
             path: path.clone(),
@@ -109,6 +113,7 @@ impl Opening {
             generation: 0,
             tables,
             packed_end: PackedEnd::default(),
+            cache,
             role,
         };
         match kind {
@@ -187,6 +192,7 @@ impl Store {
             generation,
             tables,
             packed_end: PackedEnd::default(),
+            cache: Some(tuning.cache().clone()),
             role: Role::Primary { id, tuning, seal, _lock: lock },
         };
         store.write_header(resources)?;

@@ -45,7 +45,7 @@ impl Opening {
             Some(place) => builder.tempdir_in(place).map_err(|e| Error::io(place, e))?,
             None => builder.tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?,
         };
-        let ((db, header), stamp) = settled::when_settled_at(path, || {
+        let ((db, header, cache), stamp) = settled::when_settled_at(path, || {
             let bounds = Bounds::of_files(path)?;
             let names = families(path)?;
             require_meta(path, &names)?;
@@ -60,11 +60,11 @@ impl Opening {
                 bounds.require_sequence(db.latest_sequence_number())?;
             }
             let header = read_header(&db, path)?;
-            Ok((db, header))
+            Ok((db, header, Some(tuning.cache().clone())))
         })?;
         let following = Following { stamp, records: LogRecords::default(), _scratch: scratch };
         let kind = Kind::Follower(following);
-        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, kind })
+        Ok(Self { db: Database::Own(db), path: path.to_owned(), header, cache, kind })
     }
 }
 

@@ -75,10 +75,39 @@ pub(crate) fn lower_compactions() -> Result<()> {
     Ok(())
 }
 
+/// The cache of blocks, with the memory that it may use.
+#[derive(Clone)]
+pub(crate) struct BlockCache {
+    cache: Cache,
+    bytes: usize,
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl BlockCache {
+    fn new(bytes: usize) -> Self {
+        Self { cache: Cache::new_hyper_clock_cache(bytes, 0), bytes }
+    }
+
+    /// Returns its memory if it leaves nothing to others, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Leaves this much of its memory to others, and takes back what it left before.
+    pub(crate) fn leave(&self, bytes: usize) {
+        self.cache.clone().set_capacity(self.bytes.saturating_sub(bytes));
+    }
+}
+
 /// The memory budget, divided by use.
 #[derive(Clone)]
 pub(crate) struct Tuning {
-    cache: Cache,
+    cache: BlockCache,
     write_buffer: usize,
     all_write_buffers: usize,
 }
@@ -96,9 +125,12 @@ impl Tuning {
         let memory = memory.max(MIN_MEMORY);
         let all_write_buffers = memory / 4;
         let write_buffer = (all_write_buffers / families.max(1)).clamp(1 << 20, MAX_WRITE_BUFFER);
-        let cache =
-            Cache::new_hyper_clock_cache(memory - all_write_buffers - memory / BESIDE_SHARE, 0);
+        let cache = BlockCache::new(memory - all_write_buffers - memory / BESIDE_SHARE);
         Self { cache, write_buffer, all_write_buffers }
+    }
+
+    pub(super) fn cache(&self) -> &BlockCache {
+        &self.cache
     }
 
     pub(crate) fn database(&self) -> Options {
@@ -152,7 +184,7 @@ impl Tuning {
 
     fn options(&self, family: Option<Family>, prefix_bytes: Option<usize>) -> Options {
         let mut blocks = BlockBasedOptions::default();
-        blocks.set_block_cache(&self.cache);
+        blocks.set_block_cache(&self.cache.cache);
         blocks.set_format_version(6);
         let mut options = Options::default();
         options.set_write_buffer_size(self.write_buffer);
@@ -238,6 +270,13 @@ impl Store {
             self.properties(properties::SIZE_ALL_MEM_TABLES)?,
             self.properties(properties::ESTIMATE_TABLE_READERS_MEM)?,
         ))
+    }
+
+    /// Returns the memory that the cache of blocks may use, in bytes.
+    #[cfg(test)]
+    pub(crate) fn cache_capacity(&self) -> usize {
+        let capacity = self.property(Family::Docs, properties::BLOCK_CACHE_CAPACITY).unwrap();
+        usize::try_from(capacity).unwrap()
     }
 
     /// Returns the size of a family on disk and in memory tables, in bytes, with its packs.
