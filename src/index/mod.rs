@@ -321,6 +321,8 @@ impl<F: Fingerprint> Index<F> {
 
     /// Searches, and reports expected and actual cost with the answer.
     ///
+    /// Reads the store, also what [`Index::search`] would find in memory of earlier searches.
+    ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let index = hamdex::Index::<u64>::create(directory.path(), &hamdex::IndexOptions::new())?;
