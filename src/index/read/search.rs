@@ -138,8 +138,8 @@ struct Probe<'a, F> {
 impl<F: Fingerprint> Probe<'_, F> {
     /// Compares with every run that has members from `low` to `high`, both included.
     ///
-    /// Also appends these members to `kept`, ascending, up to more than are kept. The bounds are explicit
-    /// because prefixes are not whole bytes, and no key follows the highest range.
+    /// Also appends the members between them to `kept`, unordered, until there are too many to keep. The
+    /// bounds are explicit because prefixes are not whole bytes, and no key follows the highest range.
     fn range(
         &mut self,
         cursor: &mut Cursor<'_>,
