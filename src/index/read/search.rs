@@ -51,7 +51,7 @@ impl<F: Fingerprint> Search<'_, F> {
         let (skewed, expected) = (self.skewed, expected_candidates(bits, self.entries));
         let ranges = self.ranges;
         self.read(table, found, |view, probe| {
-            let mut range = Vec::with_capacity(2 * run::RUN_MEMBERS);
+            let mut range = Vec::new();
             for mask in masks {
                 let low = (probe.query & prefix) ^ flip::<F>(mask, bits);
                 let of_range = (low >> (F::BITS - bits)).widen();
@@ -62,6 +62,7 @@ impl<F: Fingerprint> Search<'_, F> {
                     probe.compare(&kept);
                 } else {
                     range.clear();
+                    range.reserve(2 * run::RUN_MEMBERS);
                     let to = ranges.is_some().then_some(&mut range);
                     let high = low | !prefix;
                     view.table(table, |cursor| probe.range(cursor, low, high, members, to))?;
