@@ -53,7 +53,7 @@ pub struct Health {
 pub struct MemoryUsage {
     /// Cached blocks of files.
     pub block_cache: u64,
-    /// Ranges of tables that searches have read, in place of blocks.
+    /// Ranges of tables and postings that searches have read, in place of blocks.
     pub ranges: u64,
     /// Writes that are in the log but not yet in a file.
     pub write_buffers: u64,

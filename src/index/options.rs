@@ -158,9 +158,10 @@ impl IndexOptions {
     /// Default: 512 MiB. At least 16 MiB are used. An eighth is for unmerged fingerprints: 8 bytes
     /// for each of 64 bits, and 24 with tables. Writers merge before it is full. A handle that only
     /// reads, with less memory than a writer had, may have to read all of them at each search. Up to
-    /// half of the block cache is for ranges of tables that searches have read: with them a search at
-    /// distance 3 takes a fifth to a half of the time. Those of a whole index of 64 bits and four
-    /// tables take some 40 bytes a document. None are kept while merges are at work.
+    /// half of the block cache is for ranges of tables and packed postings that searches have read: with
+    /// them a search at distance 3 takes a fifth to a half of the time. Those of a whole index of 64
+    /// bits and four tables take some 40 bytes a document, and 25 for postings. None are kept while
+    /// merges are at work.
     ///
     /// A process that searches and inserts takes at most 160 MiB more, of which some 40 MiB are the
     /// program itself, and about a quarter of this while it merges. Tested with up to 100 million

@@ -120,7 +120,8 @@ impl<F: Fingerprint> Committer<F> {
                 Ok((deltas, complete))
             })?;
         }
-        let ranges = Arc::new(Ranges::new(core.plan.tables(), store.cache().cloned()));
+        let (cache, documents) = (store.cache().cloned(), store.state()?.documents);
+        let ranges = Arc::new(Ranges::new(core.plan.tables(), cache, documents));
         Ok(Self {
             store,
             core,
@@ -155,13 +156,13 @@ impl<F: Fingerprint> Committer<F> {
             return Ok(reader.clone());
         }
         sync::pause();
-        let number = self.ranges.number();
+        let moment = self.ranges.moment();
         let snapshot = self.store.snapshot();
         let (core, ranges) = (Arc::clone(&self.core), Arc::clone(&self.ranges));
         let resident = published.resident.clone();
         let old = published.runs.take_if(|runs| runs.are_old());
         let (unmerged, runs) = (published.unmerged.clone(), published.runs.clone());
-        let reader = Reader::new(core, snapshot, unmerged, resident, runs, (ranges, number))?;
+        let reader = Reader::new(core, snapshot, unmerged, resident, runs, (ranges, moment))?;
         published.runs = Some(Arc::clone(reader.runs()));
         published.reader = Some(reader.clone());
         published.turn = turn;
@@ -193,6 +194,18 @@ impl<F: Fingerprint> Committer<F> {
         let turn = self.turn();
         turn.wait_for_all();
         turn
+    }
+
+    /// Says that a batch will change packs of postings, from a fingerprint to another one each.
+    ///
+    /// Call before it can be committed, and then [`Committer::end_repacked`].
+    pub(super) fn begin_repacked(&self, ranges: impl Iterator<Item = (u128, u128)>) {
+        self.ranges.begin_repacked(ranges);
+    }
+
+    /// Says that the batch is committed, or that it never will be.
+    pub(super) fn end_repacked(&self) {
+        self.ranges.end_repacked();
     }
 
     /// Returns the number of delta entries, roughly.

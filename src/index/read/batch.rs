@@ -73,7 +73,8 @@ impl<F: Fingerprint> Reader<F> {
             let expanded = parts.map(|(queries, found)| {
                 self.with_view(|view| {
                     let each = queries.iter().zip(found);
-                    each.map(|(query, found)| self.expand(view, found, query)).collect()
+                    let packs = Some(self.packs());
+                    each.map(|(query, found)| self.expand(view, found, query, packs)).collect()
                 })
             });
             let expanded: Vec<Vec<Vec<Match<F>>>> = expanded.collect::<Result<_>>()?;

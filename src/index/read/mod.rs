@@ -7,6 +7,7 @@ pub(super) mod documents;
 pub(super) mod entries;
 pub(super) mod heavy;
 pub(super) mod parts;
+pub(super) mod postings;
 pub(super) mod probing;
 pub(super) mod query;
 pub(super) mod query_tables;

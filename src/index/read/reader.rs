@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use super::check_features::{Checker, features_of};
 use super::deltas::Deltas;
 use super::documents::Documents;
+use super::postings::each_document;
 use super::probing::range_bytes;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
-use super::ranges::{OfRuns, Ranges};
+use super::ranges::{Moment, OfPacks, OfRuns, Ranges};
 use super::search::Found;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -49,6 +50,7 @@ struct Inner<F> {
     /// As of the snapshot, or older: what has left memory since is in them.
     runs: Arc<Runs>,
     ranges: Arc<Ranges<F>>,
+    moment: Moment,
     /// Spare cursors.
     postings: Mutex<Vec<Postings>>,
 }
@@ -76,16 +78,27 @@ impl<F: Fingerprint> Reader<F> {
         unmerged: Unmerged<F>,
         resident: Option<Arc<Resident<F>>>,
         runs: Option<Arc<Runs>>,
-        (ranges, number): (Arc<Ranges<F>>, u64),
+        (ranges, moment): (Arc<Ranges<F>>, Moment),
     ) -> Result<Self> {
         let documents = State::of(&snapshot)?.documents;
         let runs = runs.unwrap_or_else(|| {
             let at_once = range_bytes::<F>(&core.plan, documents);
-            Arc::new(Runs::new(Arc::clone(&snapshot), at_once, number))
+            Arc::new(Runs::new(Arc::clone(&snapshot), at_once, moment.runs))
         });
         let postings = Mutex::default();
-        let inner = Inner { core, snapshot, documents, unmerged, resident, runs, ranges, postings };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                core,
+                snapshot,
+                documents,
+                unmerged,
+                resident,
+                runs,
+                ranges,
+                moment,
+                postings,
+            }),
+        })
     }
 
     /// Returns the runs, which later readers may share.
@@ -116,6 +129,11 @@ impl<F: Fingerprint> Reader<F> {
     /// Returns the ranges of the reader's runs that are in memory.
     pub(super) fn ranges(&self) -> OfRuns<'_, F> {
         self.inner.ranges.of_runs(self.inner.runs.number())
+    }
+
+    /// Returns the ranges of the snapshot's packs that are in memory.
+    pub(super) fn packs(&self) -> OfPacks<'_, F> {
+        self.inner.ranges.of_packs(self.inner.moment.packs)
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -246,7 +264,7 @@ impl<F: Fingerprint> Reader<F> {
         let start = Instant::now();
         let (found, of_documents) = self.with_view(|view| {
             let found = self.find(view, &query, distance, &mut work)?;
-            let (expanded, blocks) = counting_reads(|| self.expand(view, &found, &query));
+            let (expanded, blocks) = counting_reads(|| self.expand(view, &found, &query, None));
             Ok((expanded?, blocks))
         })?;
         let actual = start.elapsed();
@@ -360,23 +378,26 @@ impl<F: Fingerprint> Reader<F> {
     pub(crate) fn answer(&self, view: &mut View, query: &Query<F>) -> Result<Vec<Match<F>>> {
         let distance = query.effective_distance(self.inner.core.header.distance)?;
         let found = self.find(view, query, distance, &mut Work::default())?;
-        self.expand(view, &found, query)
+        self.expand(view, &found, query, Some(self.packs()))
     }
 
     /// Returns the documents of fingerprints that pass the check, nearest first, then by key.
+    ///
+    /// Without `packs`, reads all postings from the store.
     pub(in crate::index) fn expand(
         &self,
         view: &mut View,
         found: &[Found<F>],
         query: &Query<F>,
+        packs: Option<OfPacks<'_, F>>,
     ) -> Result<Vec<Match<F>>> {
         let inner = &*self.inner;
         let checker = Checker::new(&inner.snapshot, &inner.core.header, query.verification)?;
         let Some(checker) = checker else {
-            return expand(view, found, query.limit, |_, _| Ok(Some(None)));
+            return expand(view, found, query.limit, packs, |_, _| Ok(Some(None)));
         };
         Checker::require_evidence(&query.evidence)?;
-        expand(view, found, query.limit, |key, distance| {
+        expand(view, found, query.limit, packs, |key, distance| {
             let stored = checker.evidence::<F>(key)?;
             Ok(checker.compare(distance, &query.evidence, &stored, key)?.map(Some))
         })
@@ -407,6 +428,7 @@ fn expand<F: Fingerprint>(
     view: &mut View,
     found: &[Found<F>],
     limit: Option<usize>,
+    packs: Option<OfPacks<'_, F>>,
     check: impl Fn(&[u8], u32) -> Result<Option<Option<f64>>>,
 ) -> Result<Vec<Match<F>>> {
     let limit = limit.unwrap_or(usize::MAX);
@@ -420,7 +442,7 @@ fn expand<F: Fingerprint>(
         for (distance, fingerprint) in group {
             let mut taken = 0;
             let mut failed = None;
-            each_document(view.postings(), *fingerprint, |key| match check(key, *distance) {
+            let visit = |key: &[u8]| match check(key, *distance) {
                 Ok(None) => true,
                 Ok(Some(similarity)) => {
                     matches.push(Match {
@@ -436,7 +458,8 @@ fn expand<F: Fingerprint>(
                     failed = Some(error);
                     false
                 }
-            })?;
+            };
+            each_document(view.postings(), packs, *fingerprint, visit)?;
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -446,23 +469,4 @@ fn expand<F: Fingerprint>(
         matches.truncate(limit);
     }
     Ok(matches)
-}
-
-/// Calls `visit` with each document key of a fingerprint, ascending, until it returns false.
-pub(crate) fn each_document<F: Fingerprint>(
-    postings: &mut Postings,
-    fingerprint: F,
-    mut visit: impl FnMut(&[u8]) -> bool,
-) -> Result<()> {
-    postings.with(|cursor| {
-        cursor.seek(fingerprint.to_bytes().as_ref());
-        while let Some((key, _)) = cursor.entry()? {
-            let (owner, document) = keys::split_posting::<F>(key)?;
-            if owner != fingerprint || !visit(document) {
-                break;
-            }
-            cursor.next();
-        }
-        Ok(())
-    })
 }

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::read::deltas::Deltas;
 use crate::index::read::entries::Entries;
-use crate::index::read::reader::each_document;
+use crate::index::read::postings::each_document;
 use crate::index::read::search::Found;
 use crate::kernel;
 use crate::plan::{Costs, Plan};
@@ -235,7 +235,7 @@ pub(super) fn only_stored<F: Fingerprint>(
     for (distance, fingerprint) in held.found {
         let mut stored = held.dirty.binary_search(&fingerprint).is_err();
         if !stored {
-            each_document(view.postings(), fingerprint, |_| {
+            each_document(view.postings(), None, fingerprint, |_| {
                 stored = true;
                 false
             })?;

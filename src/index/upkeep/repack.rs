@@ -134,7 +134,11 @@ impl<F: Fingerprint> Shared<F> {
                     let named = self.committer.named();
                     portion.read(&self.store)?;
                     between();
-                    self.move_entries(named, |batch, is_named| portion.stage(batch, is_named))?;
+                    self.committer.begin_repacked(portion.changed());
+                    let moved =
+                        self.move_entries(named, |batch, is_named| portion.stage(batch, is_named));
+                    self.committer.end_repacked();
+                    moved?;
                     *has_moved = true;
                     false
                 }

@@ -221,7 +221,7 @@ impl<F: Fingerprint> Asked<'_, F> {
                 return Ok(None);
             }
             let query = query.clone().limit(steps.len() + 1);
-            answer.extend(reader.with_view(|view| reader.expand(view, &changed, &query))?);
+            answer.extend(reader.with_view(|view| reader.expand(view, &changed, &query, None))?);
             answer.sort_by(|a, b| (a.distance, &a.key).cmp(&(b.distance, &b.key)));
         }
         Ok(Some(self.answers))

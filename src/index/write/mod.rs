@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::fail_point::fail_point;
 use crate::fingerprint::Fingerprint;
 use crate::index::committer::{self, Appended, Ready, Turn};
-use crate::index::read::reader::each_document;
+use crate::index::read::postings::each_document;
 use crate::index::{Durability, Index, Shared};
 use crate::store::codec::{self, Document};
 use crate::store::keys;
@@ -322,7 +322,7 @@ impl<F: Fingerprint> Shared<F> {
                 continue;
             }
             let mut kept = false;
-            each_document(&mut postings, *fingerprint, |document| {
+            each_document(&mut postings, None, *fingerprint, |document| {
                 kept = !documents.contains(document);
                 !kept
             })?;

@@ -11,6 +11,7 @@ use self_cell::self_cell;
 use super::overlay::{self, Base, Beneath};
 use crate::error::Result;
 use crate::exclusion;
+use crate::store::bytes::pack::Member;
 use crate::store::{Db, Family, Role, Store, engine_error};
 
 /// Steps of a cursor that take less time than a seek.
@@ -52,6 +53,34 @@ impl<'a> Cursor<'a> {
         match &mut self.beneath {
             None => self.iterator.next(),
             Some(beneath) => beneath.next(&mut self.iterator),
+        }
+    }
+
+    /// Returns true if the family has packs, and only these have entries that begin with `prefix`.
+    ///
+    /// Seek again before reading the present entry.
+    pub(crate) fn only_packs_hold(&mut self, prefix: &[u8]) -> Result<bool> {
+        match self.beneath {
+            None => Ok(false),
+            Some(_) => Beneath::hold_alone(&mut self.iterator, self.family, prefix),
+        }
+    }
+
+    /// Calls `visit` with what packs hold from a key on, removed or not, until it returns false.
+    ///
+    /// Seek again before reading the present entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a pack that does not decode, and of a failed read.
+    pub(crate) fn each_packed(
+        &mut self,
+        from: &[u8],
+        visit: impl FnMut(Member) -> bool,
+    ) -> Result<()> {
+        match &mut self.beneath {
+            None => Ok(()),
+            Some(beneath) => beneath.each_member(from, visit),
         }
     }
 

@@ -490,5 +490,6 @@ impl<'a> Beneath<'a> {
     }
 }
 
+mod packed;
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,8 @@ struct Segment {
     keys: Vec<MemberKey>,
     /// Their members from now on, ascending.
     members: Vec<Member>,
+    /// The lowest and the highest fingerprint that they lose or gain.
+    changed: (u128, u128),
 }
 
 impl Snapshot {
@@ -211,12 +213,19 @@ impl Place<'_> {
         let is_changed = changed.is_some();
         if let Some(members) = changed {
             let key = pack.members.last().map(|last| self.layout.key(*last));
+            let named = || pack.changes.iter().map(|(member, _)| member.fingerprint);
+            let (low, high) = (named().min().unwrap_or(0), named().max().unwrap_or(u128::MAX));
             match portion.segments.last_mut().filter(|_| pack.is_adjacent) {
                 Some(segment) => {
                     segment.keys.extend(key);
                     segment.members.extend(members);
+                    segment.changed.1 = segment.changed.1.max(high);
                 }
-                None => portion.segments.push(Segment { keys: Vec::from_iter(key), members }),
+                None => portion.segments.push(Segment {
+                    keys: Vec::from_iter(key),
+                    members,
+                    changed: (low, high),
+                }),
             }
         }
         self.left = Some(is_changed);
@@ -254,6 +263,12 @@ impl Portion {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
+    }
+
+    /// Returns ranges of fingerprints, ascending, outside of which no posting changes.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (u128, u128)> {
+        let of_postings = self.family == Family::Postings;
+        self.segments.iter().filter(move |_| of_postings).map(|segment| segment.changed)
     }
 
     /// Returns the members of a pack after its changes, or `None` if they change nothing.
@@ -311,7 +326,7 @@ impl Portion {
         gone.extend(unsure.iter().filter(|member| is_named(&member.key.to_be_bytes())));
         gone.sort_unstable_by(|a, b| layout.cmp(a, b));
         let mut value = Vec::new();
-        for Segment { keys, mut members } in segments {
+        for Segment { keys, mut members, .. } in segments {
             if !gone.is_empty() {
                 let is_gone = |member: &Member| {
                     gone.binary_search_by(|gone| layout.cmp(gone, member)).is_ok()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::bulk::{BuildOptions, Builder};
-use crate::index::{Durability, Index, IndexOptions};
+use crate::index::{Durability, Index, IndexOptions, Query};
 use crate::store::bytes::codec::Document;
 use crate::store::bytes::pack::PACK_MEMBERS;
 use crate::store::{Cursor, Snapshot, keys};
@@ -171,6 +171,28 @@ fn a_cursor_passes_a_damaged_pack_and_names_its_end() {
     assert!(matches!(index.remove(&end), Err(Error::Corrupt { .. })));
     let report = index.check(&()).unwrap();
     assert!(report.problems.iter().any(|problem| problem.contains("doc packs: pack up to")));
+}
+
+#[test]
+fn damage_beside_a_fingerprint_does_not_hide_its_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let members = PACK_MEMBERS as u64;
+    let model: Model = (0..3 * members).map(|row| (row.to_be_bytes().to_vec(), row)).collect();
+    build(directory.path(), &model);
+    let index = Index::<u64>::open(directory.path()).unwrap();
+    let store = Arc::clone(index.reader().unwrap().snapshot().store());
+    let end = 2 * members - 1;
+    let packs = store.handle(Family::PostingPacks).unwrap();
+    store.db.put_cf(packs, keys::posting(end, &end.to_be_bytes()), b"\x02not a pack").unwrap();
+    // A later state of the index has the damage.
+    index.insert(b"other", u64::MAX).unwrap();
+    let search = |fingerprint| index.search(Query::new(fingerprint).distance(0));
+    for _ in 0..2 {
+        for row in [0, members - 2, 2 * members, 3 * members - 1] {
+            assert_eq!(search(row).unwrap()[0].key, row.to_be_bytes());
+        }
+        assert!(matches!(search(end), Err(Error::Corrupt { .. })));
+    }
 }
 
 #[test]
