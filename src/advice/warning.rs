@@ -46,8 +46,9 @@ pub fn warnings(
     let mut warnings = Vec::new();
     let verified = settings.verification.needs() != Evidence::Nothing;
     if profile.texts > 0 && profile.texts < SMALL_SAMPLE {
+        let texts = if profile.texts == 1 { "text" } else { "texts" };
         warnings.push(format!(
-            "settings were chosen from only {} texts; pass --pipeline to choose them yourself",
+            "settings were chosen from only {} {texts}; pass --pipeline to choose them yourself",
             profile.texts
         ));
     }

@@ -81,8 +81,14 @@ pub enum Failure {
     /// A target that the settings do not reach; the results are written.
     #[error("{left} rows are left, more than the {wanted} of --to: no other pair is near enough")]
     Unreached { left: u64, wanted: u64 },
-    #[error("{path}: no field \"{text}\" in its first rows (fields: {fields})")]
-    NoTextField { path: String, text: String, fields: String },
+    #[error("{path}: {lacks} \"{text}\" in its first rows (fields: {fields})")]
+    NoTextField {
+        path: String,
+        /// What is not there: the field, or a text in it.
+        lacks: &'static str,
+        text: String,
+        fields: String,
+    },
     #[error("no row has a value in the field \"{field}\" of {option}")]
     NoField { field: String, option: &'static str },
     /// A table that cannot be read as one.

@@ -288,20 +288,31 @@ fn known(shown: &impl Shown) -> Option<&'static str> {
 pub(crate) fn choose(source: &str, names: &Names, shown: &impl Shown) -> Result<Fields> {
     let found = shown.names();
     let no_texts_needed = found.is_empty() || found.iter().any(|name| name == FINGERPRINT);
-    if let Some(text) = &names.text {
-        if no_texts_needed || shown.holds(text) > Holds::Nothing {
-            return Ok(Fields::of(names, text));
+    let text = match &names.text {
+        Some(text) if no_texts_needed || shown.holds(text) > Holds::Nothing => Some(&**text),
+        Some(text) => return Err(no_text(source, NO_FIELD, text, shown)),
+        None => known(shown),
+    };
+    match text {
+        Some(text) if !no_texts_needed && holds_only_fields(shown, text) => {
+            Err(no_text(source, "no text in the field", text, shown))
         }
-        return Err(no_text(source, text, shown));
-    }
-    match known(shown) {
         Some(text) => Ok(Fields::of(names, text)),
         None if no_texts_needed => Ok(Fields::of(names, TEXT_FIELDS[0])),
-        None => Err(no_text(source, TEXT_FIELDS[0], shown)),
+        None => Err(no_text(source, NO_FIELD, TEXT_FIELDS[0], shown)),
     }
 }
 
-fn no_text(source: &str, text: &str, shown: &impl Shown) -> Failure {
+const NO_FIELD: &str = "no field";
+
+/// Returns true if the first rows have other fields within a field, one of which the user may mean.
+fn holds_only_fields(shown: &impl Shown, text: &str) -> bool {
+    let is_within =
+        |path: &String| path.strip_prefix(text).is_some_and(|rest| rest.starts_with('.'));
+    shown.holds(text) == Holds::Others && shown.paths().iter().any(is_within)
+}
+
+fn no_text(source: &str, lacks: &'static str, text: &str, shown: &impl Shown) -> Failure {
     let paths = shown.paths();
     // Rows that cannot be read have names only.
     let found = if paths.is_empty() { shown.names() } else { &paths };
@@ -311,6 +322,7 @@ fn no_text(source: &str, text: &str, shown: &impl Shown) -> Failure {
     }
     Failure::NoTextField {
         path: source.to_owned(),
+        lacks,
         text: text.to_owned(),
         fields: fields.join(", "),
     }
@@ -352,6 +364,30 @@ mod tests {
         let nested = Names { text: Some("a.b".to_owned()), ..Names::default() };
         assert_eq!(chosen(&nested, "{\"x\":1}\n{\"a\":{\"b\":null}}").unwrap(), "a.b");
         assert!(chosen(&nested, "{\"a\":{},\"text\":\"t\"}").is_err());
+    }
+
+    #[test]
+    fn a_field_that_holds_only_other_fields_is_refused_with_their_names() {
+        let chosen = |text: Option<&str>, content: &str| {
+            let names = Names { text: text.map(str::to_owned), ..Names::default() };
+            let fields = choose("a.jsonl", &names, &head(content).shown(&names));
+            fields.map(|fields| fields.text()).map_err(|error| error.to_string())
+        };
+        let rows = "{\"id\":1,\"content\":{\"title\":\"t\",\"body\":\"b\"}}\n";
+        for text in [None, Some("content")] {
+            let error = chosen(text, rows).unwrap_err();
+            let wanted = "no text in the field \"content\" in its first rows \
+                          (fields: id, content.title, content.body)";
+            assert!(error.contains(wanted), "{error}");
+        }
+        assert_eq!(chosen(Some("content.body"), rows).unwrap(), "content.body");
+        let parts = "{\"messages\":[{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}\n";
+        let error = chosen(None, parts).unwrap_err();
+        assert!(error.contains("messages.content.text"), "{error}");
+        let one_text = format!("{rows}{{\"content\":\"a\"}}\n");
+        assert_eq!(chosen(None, &one_text).unwrap(), "content");
+        let fingerprints = rows.replace("\"id\":1", "\"fingerprint\":\"00\"");
+        assert_eq!(chosen(None, &fingerprints).unwrap(), "content");
     }
 
     #[test]
