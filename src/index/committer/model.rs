@@ -26,9 +26,25 @@ type Model = BTreeMap<u64, u64>;
 /// What the schedules of a round share.
 type Made = (Arc<Store>, Arc<Core>, TempDir);
 
+/// Rounds of schedules of an index without packs.
+const ROUNDS: u64 = 16;
+
+/// The same with packs, where each schedule writes files.
+const PACKED_ROUNDS: u64 = 2;
+
 /// Runs a body under many schedules, each with an index of only a few merged documents.
 fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
-    let rounds = std::env::var("HAMDEX_MODEL_ROUNDS").map_or(16, |rounds| rounds.parse().unwrap());
+    explore_in(false, ROUNDS, stored, body);
+}
+
+fn explore_in(
+    packed: bool,
+    rounds: u64,
+    stored: &'static [(u64, u64)],
+    body: fn(&Arc<Index<u64>>, Model) -> Model,
+) {
+    let more = std::env::var("HAMDEX_MODEL_ROUNDS");
+    let rounds = more.map_or(rounds, |rounds| rounds.parse().unwrap());
     // Use only the calling thread: the checker does not control rayon's threads.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
     let _pool = pool.build().unwrap();
@@ -38,7 +54,7 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
         let check = move || {
             let (store, core) = {
                 let mut shared = shared.lock().unwrap();
-                let (store, core, _) = shared.get_or_insert_with(make);
+                let (store, core, _) = shared.get_or_insert_with(|| make(packed));
                 (Arc::clone(store), Arc::clone(core))
             };
             let parts = (Arc::clone(&store), Arc::clone(&core));
@@ -54,6 +70,9 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
             let index = Arc::new(Index { shared, folder: None });
             put(&index, stored);
             fold(&index);
+            if packed {
+                index.shared.repack().unwrap();
+            }
             let model = body(&index, stored.iter().copied().collect());
             judge(&index, &model);
             fold(&index);
@@ -77,12 +96,17 @@ fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> M
 }
 
 /// Creates an empty index, in the parts that schedules share.
-fn make() -> Made {
+fn make(packed: bool) -> Made {
     let directory = tempfile::tempdir().unwrap();
     let options = IndexOptions::new().memory(16 << 20);
     let (header, plan) = crate::index::new_header::<u64>(&options).unwrap();
     let tables = plan.tables().len();
-    let store = Store::create(directory.path(), header, &[], tables, 16 << 20).unwrap();
+    let mut store = Store::create(directory.path(), header, &[], tables, 16 << 20).unwrap();
+    if packed {
+        let generation = store.begin_build().unwrap();
+        store.create_generation(generation).unwrap();
+        store.finish_build(generation, 0, true).unwrap();
+    }
     let header = crate::index::Header::of(store.header());
     let core = Core::new(header, plan, Costs::default(), Events::default());
     (Arc::new(store), Arc::new(core), directory)
@@ -270,6 +294,45 @@ fn readers_see_whole_batches_and_what_was_acknowledged() {
             other.join().unwrap();
         }
         model.extend([(1, 0x11), (10, 0xa0), (11, 0xb0), (12, 0xc0)]);
+        model
+    });
+}
+
+#[test]
+fn readers_beside_a_repacking_find_the_documents_of_their_snapshot() {
+    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20), (3, 0x20)];
+    /// Finds each document twice, the second time in what the first one kept.
+    fn read(index: &Index<u64>) {
+        let readers = [index.reader().unwrap(), index.reader().unwrap()];
+        for reader in readers.iter().chain(&readers) {
+            let documents = reader.documents().unwrap().map(Result::unwrap);
+            let documents: Vec<(Vec<u8>, u64)> = documents.collect();
+            for fingerprint in [0x10, 0x20, 0xa0] {
+                let query = Query::new(fingerprint).distance(0).path(SearchPath::Tables);
+                let found = reader.search(query).unwrap().into_iter().map(|near| near.key);
+                let of_fingerprint = documents.iter().filter(|(_, of)| *of == fingerprint);
+                let wanted = of_fingerprint.map(|(key, _)| key.clone());
+                assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+            }
+        }
+    }
+    explore_in(true, PACKED_ROUNDS, STORED, |index, mut model| {
+        put(index, &[(10, 0xa0), (11, 0x20)]);
+        remove(index, 3);
+        let others = [
+            spawn(index, read),
+            spawn(index, |index| index.shared.repack().unwrap()),
+            spawn(index, |index| {
+                put(index, &[(1, 0x20)]);
+                read(index);
+            }),
+        ];
+        for other in others {
+            other.join().unwrap();
+        }
+        read(index);
+        model.remove(&3);
+        model.extend([(10, 0xa0), (11, 0x20), (1, 0x20)]);
         model
     });
 }
