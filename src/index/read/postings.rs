@@ -16,6 +16,7 @@ pub(in crate::index) fn each_document<F: Fingerprint>(
 ) -> Result<()> {
     postings.with(|cursor| {
         if let Some(packs) = packs
+            && cursor.has_packs()
             && packs.each_document(cursor, fingerprint, &mut visit)?
         {
             return Ok(());

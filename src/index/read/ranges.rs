@@ -26,7 +26,7 @@ pub(in crate::index) use self::packs::OfPacks;
 use self::packs::Posting;
 use crate::fingerprint::Fingerprint;
 use crate::plan::Table;
-use crate::store::BlockCache;
+use crate::store::{BlockCache, Family};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most members of a range that is kept. Reading more takes much longer than finding them.
@@ -75,17 +75,11 @@ pub(in crate::index) struct Moment {
     pub(super) packs: u64,
 }
 
-/// A prefix of a table, or of the fingerprints of postings.
+/// A prefix of a table, or of the fingerprints of packed postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     family: Family,
     prefix: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Family {
-    Table(u16),
-    Postings,
 }
 
 /// The members of a range in snapshots with a number.
@@ -208,8 +202,12 @@ impl<F: Fingerprint> Ranges<F> {
     /// Marks a place. Returns whether it was the last one marked where its hash says.
     fn was_seen(&self, place: &Place) -> bool {
         let family = match place.family {
-            Family::Postings => 0,
-            Family::Table(table) => u64::from(table) + 1,
+            Family::Table(table) => table as u64 + 1,
+            Family::Meta
+            | Family::Docs
+            | Family::Postings
+            | Family::DocPacks
+            | Family::PostingPacks => 0,
         };
         let number = place.prefix << 8 ^ family;
         let [a, b, c, d, mark @ ..] = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -279,6 +277,5 @@ impl<F: Fingerprint> OfRuns<'_, F> {
 
 /// Returns `None` for a prefix that is too long to be kept.
 fn place(table: usize, prefix: u128) -> Option<Place> {
-    let family = Family::Table(u16::try_from(table).ok()?);
-    Some(Place { family, prefix: u64::try_from(prefix).ok()? })
+    Some(Place { family: Family::Table(table), prefix: u64::try_from(prefix).ok()? })
 }

@@ -56,6 +56,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Returns whether the family overrides packs.
+    pub(crate) fn has_packs(&self) -> bool {
+        self.beneath.is_some()
+    }
+
     /// Returns true if the family has packs, and only these have entries that begin with `prefix`.
     ///
     /// Seek again before reading the present entry.

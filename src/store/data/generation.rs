@@ -13,7 +13,7 @@ use crate::store::{Cursor, Store, current_format, has_packs};
 pub(in crate::store) const BUILDING: &[u8] = b"building";
 
 /// One key space of the index, a `RocksDB` column family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     /// Header, state and the marker of an unfinished build.
     Meta,

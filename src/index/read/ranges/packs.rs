@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Family, Kept, MOST_MEMBERS, Members, Place, Ranges};
+use super::{Kept, MOST_MEMBERS, Members, Place, Ranges};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::Cursor;
+use crate::store::{Cursor, Family};
 
 /// Most postings of a range if fingerprints are even: they take as much memory as what is beside them,
 /// and are mostly in one pack.
@@ -89,7 +89,7 @@ impl<F: Fingerprint> OfPacks<'_, F> {
         let bits = ranges.packs.prefix_bits(0);
         let prefix = (fingerprint >> (F::BITS - bits)).widen();
         let Ok(of_place) = u64::try_from(prefix) else { return Ok(None) };
-        let place = Place { family: Family::Postings, prefix: of_place };
+        let place = Place { family: Family::PostingPacks, prefix: of_place };
         let kept = ranges.kept.get(&place);
         // Read last: whoever keeps a range knows of the steps before its own snapshot.
         let changed = ranges.packs.changed(0, prefix);

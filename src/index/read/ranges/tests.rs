@@ -176,7 +176,7 @@ fn old_and_new_readers_are_exact_while_merges_change_what_is_in_memory() {
         let kept: Vec<_> =
             reader.ranges().ranges.kept.iter().map(|(place, _)| place.family).collect();
         assert!(kept.contains(&Family::Table(3)), "seed {seed}");
-        assert_eq!(kept.contains(&Family::Postings), has_packs, "seed {seed}");
+        assert_eq!(kept.contains(&Family::PostingPacks), has_packs, "seed {seed}");
         assert!(index.memory_usage().unwrap().ranges > 0);
     }
 }
