@@ -189,8 +189,10 @@ impl<F: Fingerprint> Ranges<F> {
     }
 
     /// Returns whether a range that is read is worth keeping.
-    fn admits(&self, place: &Place, steps: &Numbers) -> bool {
-        if !steps.are_steady() || self.blocks.is_none() {
+    ///
+    /// `steady` is false while steps change what it is of, or have just done so.
+    fn admits(&self, place: &Place, steady: bool) -> bool {
+        if !steady || self.blocks.is_none() {
             return false;
         }
         // One that a step has changed takes its own place.
@@ -267,7 +269,7 @@ impl<F: Fingerprint> OfRuns<'_, F> {
         let Some(place) = place(table, prefix) else { return };
         if members.len() > MOST_MEMBERS
             || ranges.runs.changed(table, prefix) > number
-            || !ranges.admits(&place, &ranges.runs)
+            || !ranges.admits(&place, ranges.runs.are_steady())
         {
             return;
         }

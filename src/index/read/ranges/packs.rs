@@ -100,8 +100,13 @@ impl<F: Fingerprint> OfPacks<'_, F> {
         let kept = match kept {
             Some(Members::OfPacks(members)) => Some(members),
             Some(Members::OfTable(_) | Members::Many) => return Ok(None),
-            None if !ranges.admits(&place, &ranges.packs) => return Ok(None),
-            None => None,
+            None => {
+                let steady = ranges.runs.are_steady() && ranges.packs.are_steady();
+                if !ranges.admits(&place, steady) {
+                    return Ok(None);
+                }
+                None
+            }
         };
         if !cursor.only_packs_hold(fingerprint.to_bytes().as_ref())? {
             return Ok(None);
