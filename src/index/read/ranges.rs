@@ -238,18 +238,11 @@ impl<F: Fingerprint> Ranges<F> {
 }
 
 /// The ranges of runs with a number.
+#[derive(Clone, Copy)]
 pub(super) struct OfRuns<'a, F> {
     ranges: &'a Ranges<F>,
     number: u64,
 }
-
-impl<F> Clone for OfRuns<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F> Copy for OfRuns<'_, F> {}
 
 impl<F: Fingerprint> OfRuns<'_, F> {
     /// Returns the members of a range, unordered, if they are kept.

@@ -46,19 +46,11 @@ impl<F: Fingerprint> Ranges<F> {
 }
 
 /// The ranges of packs in a snapshot with a number.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::index) struct OfPacks<'a, F> {
     ranges: &'a Ranges<F>,
     number: u64,
 }
-
-impl<F> Clone for OfPacks<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F> Copy for OfPacks<'_, F> {}
 
 impl<F: Fingerprint> OfPacks<'_, F> {
     /// Calls `visit` with the document of each posting of a fingerprint, ascending, until it returns
