@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::health::Events;
 use super::read::heavy::Skewed;
+use super::read::probing::Waits;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Costs, Plan, Schedule};
@@ -117,6 +118,7 @@ pub(crate) struct Core {
     pub(crate) plan: Plan,
     pub(crate) costs: Costs,
     pub(crate) skewed: Skewed,
+    pub(super) waits: Waits,
     pub(crate) events: Events,
     schedules: Mutex<HashMap<Situation, Arc<Schedule>>>,
     #[cfg(test)]
@@ -159,6 +161,7 @@ impl Core {
             plan,
             costs,
             skewed,
+            waits: Waits::default(),
             events,
             schedules: Mutex::default(),
             #[cfg(test)]

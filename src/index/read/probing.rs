@@ -1,7 +1,11 @@
 //! Probing: runs one query against the store, on one thread or, if it is expensive, on all.
 
-use std::sync::Arc;
+mod waits;
 
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::deltas::Deltas;
@@ -15,6 +19,8 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel;
 use crate::plan::{Plan, Schedule, probe_masks};
 use crate::store::{View, run};
+
+pub(in crate::index) use self::waits::Waits;
 
 /// Searches expected to take less, in nanoseconds, stay on one thread.
 const LARGE: f64 = 200_000.0;
@@ -157,30 +163,47 @@ impl<F: Fingerprint> Reader<F> {
         });
         work.tables.extend(of_plan);
         let mut found = Vec::new();
-        if threads(schedule.nanos()) <= 1.0 {
+        let waits = &self.core().waits;
+        let alone = threads(schedule.nanos()) <= 1.0;
+        let waiting = self.waiting(schedule.probes());
+        if alone && waiting.is_none() {
             let mut search = self.search_in(view, asked, counting);
             let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
+            let start = Instant::now();
             for (table, (plan, radius)) in tables.filter(|(_, (_, radius))| radius.is_some()) {
                 let masks = masks(plan.prefix_bits(), *radius);
                 let counts = search.probe(table, masks, &mut members, &mut found)?;
                 count(work, table, &counts);
             }
+            waits.learn(schedule.probes(), start.elapsed());
             return Ok(distinct(found));
         }
+        let together = waiting.map_or(TOGETHER, |_| waits::together(schedule.probes()));
         let mut parts: Vec<(usize, Vec<u128>)> = Vec::new();
         for (table, (plan, radius)) in tables {
             let all: Vec<u128> = masks(plan.prefix_bits(), *radius).collect();
-            parts.extend(all.chunks(TOGETHER).map(|part| (table, part.to_vec())));
+            parts.extend(all.chunks(together).map(|part| (table, part.to_vec())));
         }
-        let parts = parts.into_par_iter().map(|(table, masks)| {
-            self.with_view(|view| {
-                let mut found = Vec::new();
-                let mut search = self.search_in(view, asked, counting);
-                let counts = search.probe(table, masks, &mut Vec::new(), &mut found)?;
-                Ok((table, counts, found))
-            })
-        });
-        for (table, counts, part) in parts.collect::<Result<Vec<_>>>()? {
+        let read = || {
+            let parts = parts.into_par_iter().with_max_len(1).map(|(table, masks)| {
+                self.with_view(|view| {
+                    #[cfg(test)]
+                    self.core().within_search.call();
+                    let (start, ranges) = (Instant::now(), masks.len() as u64);
+                    let mut found = Vec::new();
+                    let mut search = self.search_in(view, asked, counting);
+                    let counts = search.probe(table, masks, &mut Vec::new(), &mut found)?;
+                    waits.learn(ranges, start.elapsed());
+                    Ok((table, counts, found))
+                })
+            });
+            parts.collect::<Result<Vec<_>>>()
+        };
+        let parts = match waiting {
+            Some(pool) => pool.install(read),
+            None => read(),
+        };
+        for (table, counts, part) in parts? {
             count(work, table, &counts);
             found.extend(part);
         }
@@ -219,6 +242,34 @@ impl<F: Fingerprint> Reader<F> {
             found.extend(part);
         }
         Ok(distinct(found))
+    }
+
+    /// Returns the threads that read this many ranges or postings together, if these wait for files.
+    fn waiting(&self, reads: u64) -> Option<&ThreadPool> {
+        if reads < 2 || exclusion::alone() {
+            return None;
+        }
+        self.core().waits.pool()
+    }
+
+    /// Reads the blocks of postings that are needed next, if they have to be waited for.
+    ///
+    /// A failure shows when the postings themselves are read.
+    pub(super) fn read_ahead(&self, found: &[Found<F>]) {
+        let Some(waiting) = self.waiting(found.len() as u64) else { return };
+        let seek = |fingerprint: &F| {
+            #[cfg(test)]
+            self.core().within_search.call();
+            let _ = self.with_view(|view| {
+                view.postings().with(|cursor| {
+                    cursor.seek(fingerprint.to_bytes().as_ref());
+                    Ok(())
+                })
+            });
+        };
+        let each =
+            || found.par_iter().with_max_len(1).for_each(|(_, fingerprint)| seek(fingerprint));
+        waiting.install(each);
     }
 
     fn search_in<'a>(
@@ -266,7 +317,73 @@ fn count(work: &mut Work, table: usize, done: &TableExplanation) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
+
     use super::*;
+    use crate::index::{Index, IndexOptions};
+
+    /// Makes the next searches believe that ranges wait for files.
+    fn slow_down(index: &Index<u64>) {
+        for _ in 0..32 {
+            index.reader().unwrap().core().waits.learn(1, Duration::MAX);
+        }
+    }
+
+    #[test]
+    fn while_files_are_waited_for_all_tables_and_then_all_postings_are_read_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = Index::<u64>::create(directory.path(), &IndexOptions::new()).unwrap();
+        for bit in 0..8_u8 {
+            index.insert(&[bit], 1 << bit).unwrap();
+        }
+        slow_down(&index);
+        let arrived = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+        let all = Arc::clone(&arrived);
+        let reader = index.reader().unwrap();
+        // Nobody leaves before all of them have come: the four tables, later the eight postings.
+        let hook = Box::new(move || {
+            let (names, changed) = &*arrived;
+            let mut names = names.lock().unwrap();
+            names.push(std::thread::current().name().map(str::to_owned));
+            let expected = if names.len() <= 4 { 4 } else { 12 };
+            changed.notify_all();
+            let few = |names: &mut Vec<_>| names.len() < expected;
+            let (names, late) =
+                changed.wait_timeout_while(names, Duration::from_secs(20), few).unwrap();
+            assert!(!late.timed_out(), "one after the other: {names:?}");
+        });
+        reader.core().within_search.0.set(hook).ok().unwrap();
+        let query = Query::new(0).path(SearchPath::Tables);
+        assert_eq!(reader.search(query).unwrap().len(), 8);
+        let names = all.0.lock().unwrap();
+        let of_pool = |name: &Option<String>| name.as_ref().unwrap().starts_with("hamdex-read-");
+        assert!(names.len() == 12 && names.iter().all(of_pool), "{names:?}");
+    }
+
+    #[test]
+    fn searches_that_wait_for_files_find_what_a_scan_finds() {
+        let mut rng = fastrand::Rng::with_seed(71);
+        for count in [0, 1, 5000] {
+            let directory = tempfile::tempdir().unwrap();
+            let options = IndexOptions::new().plan(Plan::named("10", 64).unwrap());
+            let index = Index::<u64>::create(directory.path(), &options).unwrap();
+            let stored: Vec<u64> = (0..count).map(|_| rng.u64(..)).collect();
+            for (key, fingerprint) in stored.iter().enumerate() {
+                index.insert(&key.to_be_bytes(), *fingerprint).unwrap();
+            }
+            index.merge(&()).unwrap();
+            for distance in [0, 3, 7] {
+                for query in stored.iter().take(20).map(|f| f ^ 0x8100).chain([rng.u64(..)]) {
+                    let reader = index.reader().unwrap();
+                    let scanned = reader.near_by(query, distance, SearchPath::Scan).unwrap();
+                    slow_down(&index);
+                    let found = reader.near_by(query, distance, SearchPath::Tables).unwrap();
+                    assert_eq!(found, scanned, "{count} {distance} {query:016x}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn only_long_ranges_are_read_at_once() {

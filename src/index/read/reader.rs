@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::check_features::{Checker, features_of};
 use super::deltas::Deltas;
 use super::documents::Documents;
-use super::postings::each_document;
+use super::postings::expand;
 use super::probing::range_bytes;
 use super::query::{Explanation, Match, Query, SearchPath, TableExplanation, Work, check_distance};
 use super::ranges::{Moment, OfPacks, OfRuns, Ranges};
@@ -216,7 +216,8 @@ impl<F: Fingerprint> Reader<F> {
     /// Returns every document within the distance, nearest first, then by key.
     ///
     /// If the query requests a check, only documents that pass it are returned. Searches that are
-    /// expected to take long use all threads of rayon's current pool.
+    /// expected to take long use all threads of rayon's current pool. While files are slow, ranges
+    /// and postings are read on up to eight threads of the handle, which wait together.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -383,7 +384,7 @@ impl<F: Fingerprint> Reader<F> {
 
     /// Returns the documents of fingerprints that pass the check, nearest first, then by key.
     ///
-    /// Without `packs`, reads all postings from the store.
+    /// Without `packs`, reads all postings from the store, on this thread.
     pub(in crate::index) fn expand(
         &self,
         view: &mut View,
@@ -393,11 +394,16 @@ impl<F: Fingerprint> Reader<F> {
     ) -> Result<Vec<Match<F>>> {
         let inner = &*self.inner;
         let checker = Checker::new(&inner.snapshot, &inner.core.header, query.verification)?;
+        let ahead = |found: &[Found<F>]| {
+            if packs.is_some() {
+                self.read_ahead(found);
+            }
+        };
         let Some(checker) = checker else {
-            return expand(view, found, query.limit, packs, |_, _| Ok(Some(None)));
+            return expand(view, found, query.limit, packs, ahead, |_, _| Ok(Some(None)));
         };
         Checker::require_evidence(&query.evidence)?;
-        expand(view, found, query.limit, packs, |key, distance| {
+        expand(view, found, query.limit, packs, ahead, |key, distance| {
             let stored = checker.evidence::<F>(key)?;
             Ok(checker.compare(distance, &query.evidence, &stored, key)?.map(Some))
         })
@@ -419,54 +425,4 @@ impl<F: Fingerprint> Reader<F> {
 /// Converts nanoseconds, and limits them to ten thousand years.
 fn nanos(nanos: f64) -> Duration {
     Duration::from_secs_f64((nanos / 1e9).clamp(0.0, 3e11))
-}
-
-/// Returns the documents of fingerprints, nearest first, then by key, up to the limit.
-///
-/// `check` returns `None` for a document that fails, else its similarity if known.
-fn expand<F: Fingerprint>(
-    view: &mut View,
-    found: &[Found<F>],
-    limit: Option<usize>,
-    packs: Option<OfPacks<'_, F>>,
-    check: impl Fn(&[u8], u32) -> Result<Option<Option<f64>>>,
-) -> Result<Vec<Match<F>>> {
-    let limit = limit.unwrap_or(usize::MAX);
-    let mut matches: Vec<Match<F>> = Vec::new();
-    for group in found.chunk_by(|a, b| a.0 == b.0) {
-        let room = limit - matches.len();
-        if room == 0 {
-            break;
-        }
-        let first = matches.len();
-        for (distance, fingerprint) in group {
-            let mut taken = 0;
-            let mut failed = None;
-            let visit = |key: &[u8]| match check(key, *distance) {
-                Ok(None) => true,
-                Ok(Some(similarity)) => {
-                    matches.push(Match {
-                        key: key.to_vec(),
-                        fingerprint: *fingerprint,
-                        distance: *distance,
-                        similarity,
-                    });
-                    taken += 1;
-                    taken < room
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    false
-                }
-            };
-            each_document(view.postings(), packs, *fingerprint, visit)?;
-            if let Some(error) = failed {
-                return Err(error);
-            }
-        }
-        let (_, tail) = matches.split_at_mut(first);
-        tail.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        matches.truncate(limit);
-    }
-    Ok(matches)
 }
