@@ -125,7 +125,8 @@ impl ClustersArgs {
             }
         };
         output.finish()?;
-        session.console.say(&format!("{} clusters", size::thousands(found as u64)));
+        let clusters = if found == 1 { "cluster" } else { "clusters" };
+        session.console.say(&format!("{} {clusters}", size::thousands(found as u64)));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use hamdex::Durability;
 use hamdex::any::AnyIndex;
 use hamdex_io::host::Host;
@@ -29,12 +29,17 @@ const BATCH: usize = 1000;
 /// number are counted separately. A line of JSON in --ids is exact: {"id":"7"} is the text and
 /// {"id":7} the number.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18")]
+#[command(
+    // The index first: an id takes every word behind it.
+    override_usage = "hamdex remove <INDEX> <--id <KEY>...|--ids <FILE>> [OPTIONS]",
+    after_long_help = "Example:\n  hamdex remove pages.idx --id page-17 page-18",
+    group(ArgGroup::new("removed").args(["id", "ids"]).required(true).multiple(true))
+)]
 pub(crate) struct RemoveArgs {
     /// Directory of the index
     index: PathBuf,
     /// Ids to remove
-    #[arg(long, value_name = "KEY", num_args = 1.., required_unless_present = "ids")]
+    #[arg(long, value_name = "KEY", num_args = 1..)]
     id: Vec<String>,
     /// File of ids to remove, - for standard input: one id a line, or JSON Lines with a field "id"
     ///
