@@ -59,7 +59,7 @@ pub(super) fn expand<F: Fingerprint>(
         }
         let first = matches.len();
         for next in group.chunks(AHEAD) {
-            ahead(next);
+            ahead(next.get(..room).unwrap_or(next));
             for (distance, fingerprint) in next {
                 let mut taken = 0;
                 let mut failed = None;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::deltas::Deltas;
 use super::query::{Query, SearchPath, TableExplanation, Work};
-use super::reader::Reader;
+use super::reader::{Reader, nanos};
 use super::search::{Found, OfQuery, Search, distinct};
 use super::sorted_sweep::compare_by_tables;
 use crate::error::{Error, Result};
@@ -163,19 +163,21 @@ impl<F: Fingerprint> Reader<F> {
         });
         work.tables.extend(of_plan);
         let mut found = Vec::new();
-        let waits = &self.core().waits;
+        let (waits, costs) = (&self.core().waits, self.costs());
+        let comparing = |candidates: u64| nanos(candidates as f64 * costs.candidate_ns);
         let alone = threads(schedule.nanos()) <= 1.0;
         let waiting = self.waiting(schedule.probes());
         if alone && waiting.is_none() {
             let mut search = self.search_in(view, asked, counting);
             let mut members = Vec::with_capacity(2 * run::RUN_MEMBERS);
-            let start = Instant::now();
+            let (start, mut candidates) = (Instant::now(), 0);
             for (table, (plan, radius)) in tables.filter(|(_, (_, radius))| radius.is_some()) {
                 let masks = masks(plan.prefix_bits(), *radius);
                 let counts = search.probe(table, masks, &mut members, &mut found)?;
+                candidates += counts.candidates;
                 count(work, table, &counts);
             }
-            waits.learn(schedule.probes(), start.elapsed());
+            waits.learn(schedule.probes(), start.elapsed(), comparing(candidates));
             return Ok(distinct(found));
         }
         let together = waiting.map_or(TOGETHER, |_| waits::together(schedule.probes()));
@@ -193,7 +195,7 @@ impl<F: Fingerprint> Reader<F> {
                     let mut found = Vec::new();
                     let mut search = self.search_in(view, asked, counting);
                     let counts = search.probe(table, masks, &mut Vec::new(), &mut found)?;
-                    waits.learn(ranges, start.elapsed());
+                    waits.learn(ranges, start.elapsed(), comparing(counts.candidates));
                     Ok((table, counts, found))
                 })
             });
@@ -326,7 +328,7 @@ mod tests {
     /// Makes the next searches believe that ranges wait for files.
     fn slow_down(index: &Index<u64>) {
         for _ in 0..32 {
-            index.reader().unwrap().core().waits.learn(1, Duration::MAX);
+            index.reader().unwrap().core().waits.learn(1, Duration::MAX, Duration::ZERO);
         }
     }
 

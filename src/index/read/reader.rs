@@ -423,6 +423,6 @@ impl<F: Fingerprint> Reader<F> {
 }
 
 /// Converts nanoseconds, and limits them to ten thousand years.
-fn nanos(nanos: f64) -> Duration {
+pub(super) fn nanos(nanos: f64) -> Duration {
     Duration::from_secs_f64((nanos / 1e9).clamp(0.0, 3e11))
 }

@@ -2,7 +2,7 @@
 //!
 //! A range that no memory holds takes as long as the disk needs, and most disks read several blocks in
 //! the time of one. So while ranges are slow, a search reads them on more threads than there are
-//! processors. Few searches of a set that fits in memory are ever so slow.
+//! processors. What comparing the members should take is subtracted: a long range is no slow file.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,9 +36,10 @@ pub(in crate::index) struct Waits {
 }
 
 impl Waits {
-    /// Adds the time that one thread took for some ranges.
-    pub(super) fn learn(&self, ranges: u64, took: Duration) {
-        let Some(each) = took.as_nanos().checked_div(ranges.into()) else { return };
+    /// Adds the time that one thread took for some ranges, and what comparing their members takes.
+    pub(super) fn learn(&self, ranges: u64, took: Duration, comparing: Duration) {
+        let waited = took.saturating_sub(comparing);
+        let Some(each) = waited.as_nanos().checked_div(ranges.into()) else { return };
         let each = u64::try_from(each).map_or(MOST, |each| each.min(MOST));
         let before = self.nanos.load(Ordering::Relaxed);
         let mean = before - before / LAST + each / LAST;
@@ -66,17 +67,21 @@ mod tests {
     fn only_ranges_that_are_slow_again_and_again_are_waited_for_together() {
         let waits = Waits::default();
         let fast = Duration::from_micros(20);
-        waits.learn(0, Duration::from_secs(1));
+        waits.learn(0, Duration::from_secs(1), Duration::ZERO);
         assert!(waits.pool().is_none(), "nothing was measured: {waits:?}");
-        waits.learn(4, fast);
-        waits.learn(1, Duration::MAX);
+        waits.learn(4, fast, Duration::ZERO);
+        waits.learn(1, Duration::MAX, Duration::ZERO);
         assert!(waits.pool().is_none(), "one slow range: {waits:?}");
         for _ in 0..16 {
-            waits.learn(4, Duration::from_micros(800));
+            waits.learn(4, Duration::from_micros(800), Duration::from_micros(600));
+        }
+        assert!(waits.pool().is_none(), "long ranges: {waits:?}");
+        for _ in 0..16 {
+            waits.learn(4, Duration::from_micros(800), Duration::from_micros(20));
         }
         assert!(waits.pool().is_some_and(|pool| pool.current_num_threads() == THREADS));
         for _ in 0..8 {
-            waits.learn(4, fast);
+            waits.learn(4, fast, Duration::ZERO);
         }
         assert!(waits.pool().is_none(), "fast again: {waits:?}");
     }
