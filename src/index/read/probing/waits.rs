@@ -48,9 +48,10 @@ impl Waits {
 
     /// Returns the threads that read ranges together, if these wait for files.
     ///
-    /// They belong to the handle, because a fork does not inherit them.
+    /// They belong to the handle, because a fork does not inherit them. The model checker runs one thread
+    /// at a time, and knows no others.
     pub(super) fn pool(&self) -> Option<&ThreadPool> {
-        if self.nanos.load(Ordering::Relaxed) < SLOW {
+        if cfg!(feature = "model") || self.nanos.load(Ordering::Relaxed) < SLOW {
             return None;
         }
         let name = |at| format!("hamdex-read-{at}");
