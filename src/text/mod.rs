@@ -38,7 +38,7 @@ pub use secret::Secret;
 pub use tokens::dictionary::Dictionary;
 pub use tokens::segment::{Segment, tokens};
 pub use tokens::stop_words::StopWords;
-pub(crate) use tokens::terms::for_each_term;
+pub(crate) use tokens::terms::{TermKind, for_each_term};
 
 pub use crate::sketch::{SketchKind, Weights};
 

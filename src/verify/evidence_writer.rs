@@ -15,7 +15,7 @@ use super::long_texts::LongTexts;
 use super::piece::{Piece, Summary};
 use super::prepared::{EvidencePreparer, PreparedEvidence};
 use super::spilled::{Hashes, SpillingBytes};
-use super::words::{OwnWordsCache, WordCounter};
+use super::words::WordCounter;
 use crate::error::{Error, Result};
 
 /// Most bytes of evidence held in memory.
@@ -114,9 +114,10 @@ impl EvidenceWriter {
 
     /// Counts the words of texts, for a check that excludes boilerplate.
     ///
-    /// A word of at least `documents` different texts is boilerplate. Default = `None`: no word is.
-    /// Takes 32 MiB of memory for counts, up to 8 MiB for the words of documents, and 4 bytes behind
-    /// a text for every word and pair that it repeats. See [`Verification::boilerplate`].
+    /// A word that at least `documents` different texts repeat is boilerplate. Default = `None`:
+    /// no word is. Takes 32 MiB of memory for counts, up to 8 MiB for the words of documents, and
+    /// 4 bytes behind a text for every word and pair that it repeats. See
+    /// [`Verification::boilerplate`].
     ///
     /// [`Verification::boilerplate`]: super::Verification::boilerplate
     ///
@@ -256,7 +257,7 @@ impl EvidenceWriter {
                     words.add(&cutter.cut(super::utf8(&file.read(position as usize)?)?));
                 }
             }
-            file.own = Some(OwnWordsCache::new(words.finish(), memory / 4));
+            file.own = Some(words.finish(memory / 4));
         }
         Ok(file)
     }

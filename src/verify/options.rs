@@ -77,12 +77,12 @@ pub enum Verification {
         short: f64,
         /// Threshold of texts of 1,600 letters or more, 0 to 1.
         long: f64,
-        /// Documents from which a word is boilerplate, 2 to 255; `None` if no word is.
+        /// Documents that repeat a word which is boilerplate, 2 to 255; `None` if no word is.
         ///
-        /// Two documents that each repeat words that few others have, and not the same ones, do
-        /// not pass. Words are counted over all documents of an
-        /// [`EvidenceWriter`](super::EvidenceWriter), copies of one text once; two single texts
-        /// have no boilerplate.
+        /// Two documents that each repeat words that few others repeat, and not the same ones, do
+        /// not pass; nor do they if two, four or eight times as many are few, up to 255. Words are
+        /// counted over all documents of an [`EvidenceWriter`](super::EvidenceWriter), copies of
+        /// one text once; two single texts have no boilerplate.
         boilerplate: Option<NonZeroU8>,
     },
     /// Requires a share of the smaller text's phrases to occur in the larger one, 0 to 1.

@@ -32,26 +32,40 @@ const fn kinds() -> [u8; 256] {
     }
 }
 
-/// Returns true for the kinds of bytes of a number or a code.
-///
-/// It has a digit. Names of programs that have one mostly have an underscore, too.
-fn is_code(kinds: u8) -> bool {
-    kinds & DIGIT != 0 && kinds & UNDERSCORE == 0
+/// What a term looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TermKind {
+    Word,
+    /// It has a digit and no underscore, such as a number.
+    Code,
+    /// Its letters are joined by an underscore, as in names of programs.
+    Name,
 }
 
-/// Calls `emit` with every word of a text and whether it is a number or a code.
+impl TermKind {
+    fn new(term: &str, kinds: u8) -> Self {
+        if kinds & UNDERSCORE == 0 {
+            return if kinds & DIGIT == 0 { Self::Word } else { Self::Code };
+        }
+        let inner = term.trim_matches('_');
+        let is_name = inner.contains('_') && !inner.starts_with(|c: char| c.is_ascii_digit());
+        if is_name { Self::Name } else { Self::Word }
+    }
+}
+
+/// Calls `emit` with every term of a text and its kind.
 ///
 /// Scripts without spaces are cut into overlapping windows of two dense characters, or of four
 /// letters of a script such as Thai, which are about as specific as a word. Words that punctuation
 /// joins, such as `std.io`, are taken apart.
-pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
+pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, TermKind)) {
     for_each_part(text, first_foreign, |part, is_foreign| {
         if !is_foreign {
             return plain_terms(part, emit);
         }
         terms_of_any(part, &mut |term| {
             let kinds = term.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
-            emit(term, is_code(kinds));
+            emit(term, TermKind::new(term, kinds));
         });
     });
 }
@@ -86,7 +100,7 @@ fn is_plain_letter(first: u8, second: u8) -> bool {
 }
 
 /// Cuts text of ASCII and plain letters.
-fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
+fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, TermKind)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -99,7 +113,8 @@ fn plain_terms<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, bool)) {
         }
         // Underscores alone are not a word.
         if kinds & WORD != 0 {
-            emit(&text[start..at], is_code(kinds));
+            let term = &text[start..at];
+            emit(term, TermKind::new(term, kinds));
         }
         at += 1;
     }
@@ -158,11 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn terms_with_a_digit_are_codes_unless_they_have_an_underscore() {
-        let mut codes = Vec::new();
-        let text = "a 1200 read_u8 x7k2 _ é9 晴7 seven_7";
-        for_each_term(text, &mut |term, is_code| codes.extend(is_code.then_some(term)));
-        assert_eq!(codes, ["1200", "x7k2", "é9", "7"]);
+    fn terms_with_a_digit_are_codes_and_joined_letters_are_names() {
+        let of = |text, kind| {
+            let mut terms = Vec::new();
+            for_each_term(text, &mut |term, is| terms.extend((is == kind).then_some(term)));
+            terms
+        };
+        let text = "a 1200 read_u8 x7k2 _ é9 晴7 __init__ é_é 1_000 用_中_z __a_1 _b";
+        assert_eq!(of(text, TermKind::Code), ["1200", "x7k2", "é9", "7"]);
+        assert_eq!(of(text, TermKind::Name), ["read_u8", "é_é", "__a_1"]);
+        assert!(of(text, TermKind::Word).starts_with(&["a", "晴", "__init__", "1_000"]));
     }
 
     #[test]

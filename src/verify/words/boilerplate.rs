@@ -5,102 +5,26 @@
 //! names, and the next page repeats others. Words are counted over the corpus as `CCNet` counts
 //! paragraphs (Wenzek et al., LREC 2020, section 3.1). `CCNet` removes them; here they stay in the
 //! documents and are only not compared.
-#![expect(clippy::indexing_slicing, reason = "there is a counter for every hash")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every record begins with its lengths, and every level has an end"
+)]
 
 use std::cmp::Ordering;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 
-use super::cutter::{CommonTerms, TermCutter, TextTerms};
+use super::counts::{LIMITS, WordCounts};
+use super::cutter::{TermCutter, TextTerms};
 use crate::error::Result;
-use crate::kernel;
 use crate::verify::long_texts::{Cache, Cached};
 use crate::verify::spilled::SpilledBytes;
-
-/// Default number of documents from which a word is boilerplate.
-///
-/// More than a page has versions in a corpus, and no more than a template has pages.
-pub const BOILERPLATE_DOCUMENTS: NonZeroU8 = NonZeroU8::new(30).unwrap();
-
-/// Counters in a cache line, of which each word has two.
-const LINE: usize = 64;
-/// Cache lines of counters.
-const LINES: usize = 1 << 19;
-
-/// Terms between a prefetch of counters and their use.
-const AHEAD: usize = 16;
 
 /// Most bytes of own words that are cached.
 const CACHE_BYTES: usize = 8 << 20;
 
 /// Bytes before the words that a text repeats: how many words these are, and how many pairs.
 const LENS: usize = 8;
-
-/// Upper bounds of the number of documents that have a word, or a pair of adjacent words.
-///
-/// A count-min sketch with conservative update (Estan and Varghese, SIGCOMM 2002; Cormode and
-/// Muthukrishnan, Journal of Algorithms 2005) of 32 MiB with counters up to 255. A gigabyte of
-/// documentation has 1.1 million words and 12 million pairs.
-#[derive(Debug)]
-pub(in crate::verify) struct WordCounts {
-    /// Documents from which a word is boilerplate.
-    least: NonZeroU8,
-    lines: Vec<[u8; LINE]>,
-    common: Arc<CommonTerms>,
-}
-
-impl WordCounts {
-    fn new(least: NonZeroU8) -> Self {
-        Self { least, lines: vec![[0; LINE]; LINES], common: Arc::new(CommonTerms::new()) }
-    }
-
-    /// Counts the distinct terms of the next document.
-    fn add(&mut self, terms: &[u32]) {
-        terms.iter().take(AHEAD).for_each(|&term| self.expect(term));
-        for (at, &term) in terms.iter().enumerate() {
-            if let Some(&soon) = terms.get(at + AHEAD) {
-                self.expect(soon);
-            }
-            let (line, [first, second]) = place(term);
-            let cells = &mut self.lines[line];
-            // Only the smaller counter can be exact, and the larger one need not grow.
-            let count = cells[first].min(cells[second]).saturating_add(1);
-            cells[first] = cells[first].max(count);
-            cells[second] = cells[second].max(count);
-            if count >= self.least.get() {
-                self.common.note(term);
-            }
-        }
-    }
-
-    /// Prefetches the counters of a term that is looked up soon.
-    ///
-    /// Counters are all over the memory, and waiting for one after the other takes three times as long.
-    #[inline]
-    fn expect(&self, term: u32) {
-        let (line, _) = place(term);
-        kernel::prefetch(&self.lines, line);
-    }
-
-    /// Returns those terms that are not boilerplate.
-    fn own(&self, terms: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = u32> {
-        let mut soon = terms.clone();
-        soon.by_ref().take(AHEAD).for_each(|term| self.expect(term));
-        terms.filter(move |&term| {
-            if let Some(soon) = soon.next() {
-                self.expect(soon);
-            }
-            !self.is_boilerplate(term)
-        })
-    }
-
-    /// Returns true if too many documents have a term; once true, it stays true.
-    fn is_boilerplate(&self, term: u32) -> bool {
-        let (line, [first, second]) = place(term);
-        let cells = &self.lines[line];
-        cells[first].min(cells[second]) >= self.least.get()
-    }
-}
 
 /// Counts the terms of one text after another.
 #[derive(Debug)]
@@ -124,7 +48,7 @@ impl WordCounter {
 
     /// Counts the terms of the next text.
     pub(in crate::verify) fn add(&mut self, terms: &TextTerms) {
-        self.counts.add(&terms.distinct);
+        terms.0.iter().for_each(|terms| self.counts.add(terms));
     }
 
     /// Returns what [`OwnWordsCache`] reads of a text.
@@ -133,9 +57,9 @@ impl WordCounter {
     pub(in crate::verify) fn record(&mut self, terms: &TextTerms) -> &[u8] {
         self.record.clear();
         self.record.resize(LENS, 0);
-        for (kind, terms) in terms.repeated.iter().enumerate() {
+        for (kind, terms) in terms.0.iter().enumerate() {
             let mut len = 0_u32;
-            for term in self.counts.own(terms.iter().copied()) {
+            for (_, term) in self.counts.own(terms.iter().copied()) {
                 self.record.extend_from_slice(&term.to_be_bytes());
                 len += 1;
             }
@@ -144,22 +68,13 @@ impl WordCounter {
         &self.record
     }
 
-    /// Returns the final counts.
-    pub(in crate::verify) fn finish(self) -> WordCounts {
-        self.counts
+    /// Returns the own words by the final counts, of which up to `bytes` bytes are cached.
+    pub(in crate::verify) fn finish(self, bytes: usize) -> OwnWordsCache {
+        OwnWordsCache { counts: self.counts, words: Cache::new(CACHE_BYTES.min(bytes)) }
     }
 }
 
-/// Returns the cache line of a word's counters, and the two counters in it.
-#[allow(clippy::cast_possible_truncation)]
-#[inline]
-fn place(term: u32) -> (usize, [usize; 2]) {
-    let [first, second] = [term >> 20, term >> 26].map(|bits| bits as usize % LINE);
-    // Two different counters.
-    (term as usize % LINES, [first, if first == second { first ^ 1 } else { second }])
-}
-
-/// The words and pairs that a document repeats and few others have.
+/// The words and pairs that a document repeats and not too many others have.
 #[derive(Debug)]
 pub(in crate::verify) struct OwnWords {
     words: OwnTerms,
@@ -167,28 +82,61 @@ pub(in crate::verify) struct OwnWords {
 }
 
 impl OwnWords {
-    /// Returns true if each of two documents has own words that the other lacks.
+    /// Returns true if by some limit, each of two documents has own words that the other lacks.
     ///
     /// Two versions share more than they lack. Pages of two members of a class may share the name
     /// of the class. A changed word is in two pairs, so fewer of these are shared.
     pub(in crate::verify) fn differ(&self, other: &Self) -> bool {
-        let (words, lacked_words) = self.words.compare(&other.words);
-        let (pairs, lacked_pairs) = self.pairs.compare(&other.pairs);
-        2 * words < 3 * lacked_words || 3 * pairs < lacked_pairs
+        let (mut words, mut pairs) = (Shared::default(), Shared::default());
+        (0..LIMITS).any(|level| {
+            words.add(self.words.of(level), other.words.of(level));
+            pairs.add(self.pairs.of(level), other.pairs.of(level));
+            2 * words.both < 3 * words.lacked() || 3 * pairs.both < pairs.lacked()
+        })
     }
 }
 
-/// Hashes of terms, ascending.
+/// Hashes of terms, level after level, each ascending.
 #[derive(Debug)]
-struct OwnTerms(Box<[u32]>);
+struct OwnTerms {
+    terms: Box<[u32]>,
+    /// Where each level ends.
+    ends: [usize; LIMITS],
+}
 
 impl OwnTerms {
-    /// Returns how many terms two documents share, and how many at least either lacks.
-    fn compare(&self, other: &Self) -> (usize, usize) {
-        let (mut a, mut b, mut shared) = (self.0.iter().peekable(), other.0.iter().peekable(), 0);
+    /// Takes terms with their levels, ascending.
+    fn new(terms: impl Iterator<Item = (usize, u32)>) -> Self {
+        let mut terms: Vec<_> = terms.collect();
+        terms.sort_by_key(|&(level, _)| level);
+        let ends = std::array::from_fn(|at| terms.partition_point(|&(level, _)| level <= at));
+        Self { terms: terms.into_iter().map(|(_, term)| term).collect(), ends }
+    }
+
+    /// Returns the terms of a level.
+    fn of(&self, level: usize) -> &[u32] {
+        let start = level.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.terms[start..self.ends[level]]
+    }
+}
+
+/// How many terms two documents have, and how many of these both.
+#[derive(Debug, Default)]
+struct Shared {
+    ours: usize,
+    theirs: usize,
+    both: usize,
+}
+
+impl Shared {
+    /// Adds the terms of one level.
+    fn add(&mut self, ours: &[u32], theirs: &[u32]) {
+        self.ours += ours.len();
+        self.theirs += theirs.len();
+        let (mut a, mut b) = (ours.iter().peekable(), theirs.iter().peekable());
         while let (Some(our), Some(their)) = (a.peek(), b.peek()) {
             let order = our.cmp(their);
-            shared += usize::from(order == Ordering::Equal);
+            self.both += usize::from(order == Ordering::Equal);
             if order != Ordering::Greater {
                 a.next();
             }
@@ -196,14 +144,18 @@ impl OwnTerms {
                 b.next();
             }
         }
-        (shared, self.0.len().min(other.0.len()) - shared)
+    }
+
+    /// Returns how many terms at least either document lacks.
+    fn lacked(&self) -> usize {
+        self.ours.min(self.theirs) - self.both
     }
 }
 
 impl Cached for OwnWords {
     fn bytes(&self) -> usize {
         // The cache takes about as much again for each.
-        2 * size_of::<Self>() + size_of_val(&*self.words.0) + size_of_val(&*self.pairs.0)
+        2 * size_of::<Self>() + size_of_val(&*self.words.terms) + size_of_val(&*self.pairs.terms)
     }
 }
 
@@ -215,11 +167,6 @@ pub(in crate::verify) struct OwnWordsCache {
 }
 
 impl OwnWordsCache {
-    /// Uses the final counts, and caches up to `bytes` bytes.
-    pub(in crate::verify) fn new(counts: WordCounts, bytes: usize) -> Self {
-        Self { counts, words: Cache::new(CACHE_BYTES.min(bytes)) }
-    }
-
     /// Returns the own words of a text, whose record is at `start`.
     pub(in crate::verify) fn get(
         &self,
@@ -241,7 +188,7 @@ impl OwnWordsCache {
         let (words, pairs) = terms.split_at(words);
         let own = |terms: &[[u8; 4]]| {
             let terms = terms.iter().map(|&term| u32::from_be_bytes(term));
-            OwnTerms(self.counts.own(terms).collect())
+            OwnTerms::new(self.counts.own(terms))
         };
         Ok(OwnWords { words: own(words), pairs: own(pairs) })
     }
@@ -315,6 +262,42 @@ mod tests {
     }
 
     #[test]
+    fn names_of_programs_decide_in_long_texts_if_they_occur_once() {
+        let names = ["open_file", "read_file", "copy_file", "move_file", "link_file"];
+        let page = |name: &str, site: usize| format!("{}\nsee {name}", SITE.repeat(site));
+        let pages = |site| written(&names.map(|name| page(name, site)));
+        assert!(!passes(&pages(3), CHECK, 0, 1) && passes(&pages(2), CHECK, 0, 1));
+        // With a list of all names on each page, only the repeated one is its own.
+        let menu = |name| format!("{}\n{}", names.join("\n"), page(name, 3));
+        assert!(!passes(&written(&names.map(menu)), CHECK, 0, 1));
+        let only_menus = names.map(|_| format!("{}\n{}", names.join("\n"), page("file", 3)));
+        assert!(passes(&written(&only_menus), CHECK, 0, 1));
+    }
+
+    #[test]
+    fn words_that_few_documents_repeat_decide_if_all_have_them() {
+        let names = ["anna", "bela", "carl", "dora", "egon"];
+        let page = |name| format!("{}\n{SITE}\n{SITE}\n{name}", names.join("\n"));
+        let evidence = written(&names.map(page));
+        assert!(passes(&evidence, "edit:0.7,0.7", 0, 1) && !passes(&evidence, CHECK, 0, 1));
+    }
+
+    #[test]
+    fn words_that_some_pages_of_a_large_template_share_decide() {
+        let names = ["anna", "bela", "carl", "dora"];
+        // A quarter of the pages is about each; with numbers, so that these are no copies.
+        let passing = |pages: usize, other| {
+            let own: Vec<_> =
+                (0..pages).map(|page| format!("{} {page}", names[page % 4])).collect();
+            let own: Vec<&str> = own.iter().map(String::as_str).collect();
+            passes(&with(&own), CHECK, 0, other)
+        };
+        assert_eq!([1, 4, 39].map(|other| passing(40, other)), [false, true, false]);
+        // Words of 40 documents and more never decide: the limits are 5, 10, 20 and 40.
+        assert_eq!([1, 4, 39].map(|other| passing(160, other)), [true; 3]);
+    }
+
+    #[test]
     fn words_added_to_one_document_do_not_decide() {
         let evidence = with(&["anna", "", "bela", "anna bela", "carl dora egon"]);
         let passing = |a, b| passes(&evidence, CHECK, a, b);
@@ -380,7 +363,7 @@ mod tests {
         let mut words = WordCounter::new(NonZeroU8::MAX);
         let cutter = Arc::clone(words.cutter());
         for _ in 0..300 {
-            words.add(&cutter.cut("one another"));
+            words.add(&cutter.cut("one one another another"));
         }
         let mut own = |text| words.record(&cutter.cut(text))[3];
         assert_eq!([own("one one"), own("a third third a one one"), own("third")], [0, 2, 0]);

@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::repetitions::{Repetitions, Terms};
-use crate::text::for_each_term;
+use crate::text::{TermKind, for_each_term};
 
 /// Bytes of a text for each distinct word or pair of words that it probably has.
 const BYTES_PER_TERM: usize = 6;
+
+/// Characters of a text from which a name counts even if it is not repeated.
+const NAMED: usize = 200;
 
 /// Terms that are known to be boilerplate, which are most occurrences: 64 KiB.
 const COMMON: usize = 1 << 14;
@@ -39,19 +42,18 @@ impl CommonTerms {
     }
 }
 
-/// Terms of one text, except numbers, codes and most of what is boilerplate already.
+/// Words, and pairs of adjacent words, that a text repeats.
+///
+/// Each ascending, without numbers, codes and most of what is boilerplate already. Of long texts,
+/// the words include another hash of each name.
 #[derive(Debug)]
-pub(in crate::verify) struct TextTerms {
-    pub(super) distinct: Box<[u32]>,
-    /// Words, and pairs of words, that occur more than once, ascending.
-    pub(super) repeated: [Box<[u32]>; 2],
-}
+pub(in crate::verify) struct TextTerms(pub(super) [Box<[u32]>; 2]);
 
 impl TextTerms {
     /// Returns the size in bytes.
     pub(in crate::verify) fn bytes(&self) -> usize {
-        let [words, pairs] = &self.repeated;
-        size_of_val(&*self.distinct) + size_of_val(&**words) + size_of_val(&**pairs)
+        let Self([words, pairs]) = self;
+        size_of_val(&**words) + size_of_val(&**pairs)
     }
 }
 
@@ -92,26 +94,30 @@ impl Tables {
         words.repeated.clear();
         pairs.repeated.clear();
         let mut before = None;
-        for_each_term(text, &mut |word, is_code| {
+        let is_long = text.chars().nth(NAMED - 1).is_some();
+        for_each_term(text, &mut |word, kind| {
             // Numbers and codes differ between the messages of a template.
-            if is_code {
+            if kind == TermKind::Code {
                 before = None;
                 return;
             }
             let hash = xxh3_64(word.as_bytes());
             repetitions.add(folded(hash), words, wanted);
+            if kind == TermKind::Name && is_long {
+                // The page of a function may have its name only once.
+                let name = folded(hash.rotate_left(11));
+                (0..2).for_each(|_| repetitions.add(name, words, wanted));
+            }
             if let Some(before) = before.replace(hash) {
                 repetitions.add(folded(pair(before, hash)), pairs, wanted);
             }
         });
         repetitions.finish(words, wanted);
         repetitions.finish(pairs, wanted);
-        let distinct = repetitions.distinct.as_slice().into();
-        let repeated = [words, pairs].map(|terms| {
+        TextTerms([words, pairs].map(|terms| {
             terms.repeated.sort_unstable();
             terms.repeated.as_slice().into()
-        });
-        TextTerms { distinct, repeated }
+        }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Repetitions: the distinct terms of a text, and those that occur again.
+//! Repetitions: the terms of a text that occur again.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a slot for every hash, and room for all terms"
@@ -35,13 +35,12 @@ pub(super) struct Repetitions {
     len: usize,
     /// An odd factor that nobody knows, so that nobody can choose words whose slots collide.
     factor: u64,
-    pub(super) distinct: Vec<u32>,
 }
 
 impl Default for Repetitions {
     fn default() -> Self {
         let factor = RandomState::new().hash_one(0_u64) | 1;
-        Self { slots: vec![0; FEWEST], len: 0, factor, distinct: Vec::new() }
+        Self { slots: vec![0; FEWEST], len: 0, factor }
     }
 }
 
@@ -56,7 +55,6 @@ impl Repetitions {
         self.slots.clear();
         self.slots.resize(slots, 0);
         self.len = 0;
-        self.distinct.clear();
     }
 
     /// Adds a term; it counts at the latest when [`finish`](Self::finish) returns.
@@ -68,26 +66,22 @@ impl Repetitions {
         }
     }
 
-    /// Adds what is pending; of distinct and repeated terms, collects those that are wanted.
+    /// Adds what is pending; of repeated terms, collects those that are wanted.
     pub(super) fn finish(&mut self, terms: &mut Terms, wanted: impl Fn(u32) -> bool) {
         let Terms { pending, repeated } = terms;
         while 4 * (self.len + pending.len()) > 3 * self.slots.len() {
             self.grow();
         }
-        let (mut new, mut again) = (self.distinct.len(), repeated.len());
-        self.distinct.resize(new + pending.len(), 0);
+        let mut again = repeated.len();
         repeated.resize(again + pending.len(), 0);
         for &term in &*pending {
             let at = self.slot(term);
             let before = self.slots[at] >> u32::BITS;
             self.slots[at] = (before.min(2) + 1) << u32::BITS | u64::from(term);
             self.len += usize::from(before == 0);
-            let wanted = usize::from(wanted(term));
-            (self.distinct[new], repeated[again]) = (term, term);
-            new += wanted & usize::from(before == 0);
-            again += wanted & usize::from(before == 1);
+            repeated[again] = term;
+            again += usize::from(wanted(term)) & usize::from(before == 1);
         }
-        self.distinct.truncate(new);
         repeated.truncate(again);
         pending.clear();
     }
@@ -127,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distinct_and_repeated_terms_are_those_of_a_map_at_every_size() {
+    fn repeated_terms_are_those_of_a_map_at_every_size() {
         let seed = 3;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut repetitions = Repetitions::default();
@@ -135,7 +129,7 @@ mod tests {
             repetitions.reset(count as usize / 2);
             // Two kinds of terms, some of which are equal.
             let mut kinds = [Terms::default(), Terms::default()];
-            let mut expected = [const { Vec::new() }; 3];
+            let mut expected = [const { Vec::new() }; 2];
             let mut known = std::collections::HashMap::new();
             let mut all: [Vec<u32>; 2] = Default::default();
             for _ in 0..count {
@@ -148,16 +142,13 @@ mod tests {
                     repetitions.add(term, &mut kinds[kind], wanted);
                     let occurred: &mut u32 = known.entry(term).or_default();
                     *occurred += 1;
-                    if wanted(term) && *occurred == 1 {
-                        expected[2].push(term);
-                    } else if wanted(term) && *occurred == 2 {
+                    if wanted(term) && *occurred == 2 {
                         expected[kind].push(term);
                     }
                 }
                 repetitions.finish(&mut kinds[kind], wanted);
             }
-            let [words, pairs] = kinds.map(|terms| terms.repeated);
-            assert!([words, pairs, repetitions.distinct.clone()] == expected, "{seed}: {count}");
+            assert!(kinds.map(|terms| terms.repeated) == expected, "{seed}: {count}");
         }
     }
 
