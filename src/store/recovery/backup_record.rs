@@ -23,6 +23,9 @@ pub(super) const BACKUP_LOCK: &str = "hamdex.backup";
 /// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
+/// Most bytes of a file's name that file systems allow.
+const LONGEST_NAME: usize = 255;
+
 /// The record of one backup.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -172,11 +175,24 @@ fn files(id: u32, lines: Lines<'_>) -> Option<Vec<BackupFile>> {
             let (path, kind, checksum) = (words.next()?, words.next()?, words.next()?);
             let name = ["shared_checksum/", &private].iter().find_map(|p| path.strip_prefix(p))?;
             let sound = kind == "crc32" && words.next().is_none() && seen.insert(path);
-            let plain = !name.is_empty() && !name.contains('/') && name != "..";
             let checksum = number(checksum)?;
-            (sound && plain).then(|| BackupFile { path: path.to_owned(), checksum, bytes: 0 })
+            (sound && is_plain(name)).then(|| BackupFile {
+                path: path.to_owned(),
+                checksum,
+                bytes: 0,
+            })
         })
         .collect()
+}
+
+/// Returns true for a name that the engine may have given to a file.
+///
+/// No system call refuses it, so an error of one is never the fault of a damaged record.
+fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name.bytes().all(plain)
+        && !name.bytes().all(|byte| byte == b'.')
 }
 
 #[cfg(test)]
@@ -204,6 +220,10 @@ mod tests {
         assert!(parse(6, RECORD).is_none(), "the files of another backup");
         for (from, to) in [
             ("private/5/MANIFEST", "private/5/../MANIFEST"),
+            ("MANIFEST-000005", ".."),
+            ("MANIFEST-000005", "MANIFEST\0-00005"),
+            ("MANIFEST-000005", "MANIFEST-00000\u{e9}"),
+            ("MANIFEST-000005", &"5".repeat(256)),
             ("shared_checksum/", "/etc/"),
             ("crc32 7", "crc32 07"),
             ("crc32 7", "crc32 7 7"),
