@@ -276,10 +276,17 @@ mod tests {
 
     #[test]
     fn words_that_few_documents_repeat_decide_if_all_have_them() {
-        let names = ["anna", "bela", "carl", "dora", "egon"];
-        let page = |name| format!("{}\n{SITE}\n{SITE}\n{name}", names.join("\n"));
-        let evidence = written(&names.map(page));
+        let names: Vec<String> =
+            (b'a'..=b'h').flat_map(|a| (b's'..=b'w').map(move |b| [a, b])).map(letters).collect();
+        let menu = names.join("\n");
+        let pages: Vec<String> =
+            names.iter().map(|name| format!("{menu}\n{SITE} {name}")).collect();
+        let evidence = written(&pages);
         assert!(passes(&evidence, "edit:0.7,0.7", 0, 1) && !passes(&evidence, CHECK, 0, 1));
+    }
+
+    fn letters([a, b]: [u8; 2]) -> String {
+        format!("{}o{}", char::from(a), char::from(b))
     }
 
     #[test]

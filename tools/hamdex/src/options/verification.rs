@@ -24,9 +24,9 @@ pub(crate) struct VerifyArg {
     ///
     /// jaccard requires documents to share a part T of their features. edit requires an edit
     /// similarity of the texts; edit:S,L rises from S for short texts to L for long ones, and
-    /// edit:S,L,N also compares the words that fewer than N documents repeat. contains
-    /// requires a part T of the smaller text's phrases of three words to occur in the larger text;
-    /// dedup then keeps the longest text, and --prefer decides between equally long ones.
+    /// edit:S,L,N also compares the words that fewer than N documents repeat. contains requires a
+    /// part T of the smaller text's phrases of three words to occur in the larger text; dedup then
+    /// keeps the longest text, and --prefer decides between equally long ones.
     ///
     /// -k selects the pairs to check, and texts of very different lengths are far apart. At 16
     /// bits, contains finds nearly all excerpts of four fifths of a text, most of three fifths, and
