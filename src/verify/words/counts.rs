@@ -29,8 +29,8 @@ const AHEAD: usize = 16;
 /// Upper bounds of the number of documents that repeat a word, or a pair of adjacent words.
 ///
 /// A count-min sketch with conservative update (Estan and Varghese, SIGCOMM 2002; Cormode and
-/// Muthukrishnan, Journal of Algorithms 2005) of 32 MiB with counters up to 255. A gigabyte of
-/// documentation has 1.1 million words and 12 million pairs.
+/// Muthukrishnan, Journal of Algorithms 2005) of 32 MiB with counters up to 255. Of the 1.1
+/// million words and 12 million pairs of a gigabyte of documentation, most are never repeated.
 #[derive(Debug)]
 pub(super) struct WordCounts {
     /// Ascending, up to [`LIMITS`]; none is more than a counter counts.
