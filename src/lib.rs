@@ -89,6 +89,9 @@ pub mod verify;
 
 pub use error::{Error, Fault, Result, StoreErrorKind};
 pub use fingerprint::Fingerprint;
+#[cfg(feature = "model")]
+#[doc(hidden)]
+pub use index::model;
 pub use index::{
     AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument, Query,
     Reader, SearchPath, Secondary,

@@ -22,6 +22,8 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "model")]
+pub use self::committer::model;
 use self::committer::{Builder, Committer};
 use self::core::Core;
 pub use self::core::Header;

@@ -23,7 +23,7 @@ use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::sync::{self, Mutex, MutexGuard};
 
 /// Delta runs deleted in one batch.
-const DELETED_TOGETHER: usize = if cfg!(test) { 4 } else { 1 << 10 };
+const DELETED_TOGETHER: usize = if cfg!(any(test, feature = "model")) { 4 } else { 1 << 10 };
 
 /// Fewest delta entries for which a pass begins if memory is short.
 pub(in crate::index) const LEAST_WORTH: u64 = 1 << 14;

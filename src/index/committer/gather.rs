@@ -9,7 +9,7 @@ use crate::store::keys::{Delta, Kind};
 use crate::store::{Batch, Family, Store};
 
 /// Entries that one batch adds to the first table.
-const ADDED_TOGETHER: usize = if cfg!(test) { 7 } else { 1 << 14 };
+const ADDED_TOGETHER: usize = if cfg!(any(test, feature = "model")) { 7 } else { 1 << 14 };
 
 /// Gathers the delta entries of all tables in delta runs, and states the present format.
 ///

@@ -15,9 +15,8 @@ mod flights;
 mod folds;
 mod gather;
 mod journal;
-#[cfg(test)]
 #[cfg(feature = "model")]
-mod model;
+pub mod model;
 mod named;
 mod offer;
 mod taken;

@@ -1,27 +1,27 @@
-//! The write protocol under a model checker: shuttle chooses where threads switch.
+//! Runs writers, readers and merges under a model checker, which chooses where threads switch.
 //!
-//! `tools/test` runs these tests in a separate build, because no other test can run with the
-//! checker's locks. A failing schedule is printed, and `shuttle::replay` repeats it. The store is
-//! RocksDB, shared by many schedules; its own background work does not affect the protocol.
+//! The scenarios are in `tests/schedules.rs`, so that the checker's locks need no second build of
+//! all other tests. The store is RocksDB, shared by many schedules; its own background work does
+//! not affect the protocol.
+#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use shuttle::Runner;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
-use shuttle::{Runner, thread};
 use tempfile::TempDir;
 
-use super::*;
+use super::{Builder, Committer, Core, Store};
 use crate::index::health::Events;
-use crate::index::{Durability, Index, IndexOptions, Shared};
+use crate::index::{Durability, Index, IndexOptions, Query, SearchPath, Shared};
 use crate::plan::Costs;
-use crate::verify::DuplicateRule;
-use crate::{Query, SearchPath};
 
 /// Schedules per store. With more, searches would read the traces of too many removed documents.
 const OF_ONE_STORE: usize = 250;
 
-type Model = BTreeMap<u64, u64>;
+/// The documents that an index should have.
+pub type Model = BTreeMap<u64, u64>;
 
 /// What the schedules of a round share.
 type Made = (Arc<Store>, Arc<Core>, TempDir);
@@ -32,9 +32,20 @@ const ROUNDS: u64 = 16;
 /// The same with packs, where each schedule writes files.
 const PACKED_ROUNDS: u64 = 2;
 
-/// Runs a body under many schedules, each with an index of only a few merged documents.
-fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
+/// Runs a body under many schedules, each with an index of a few merged documents.
+///
+/// The body returns what the index should have then.
+///
+/// # Panics
+///
+/// Panics if a result differs from the model, or a schedule ends in a deadlock.
+pub fn explore(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
     explore_in(false, ROUNDS, stored, body);
+}
+
+/// Does what [`explore`] does, over an index whose documents are packed.
+pub fn explore_packed(stored: &'static [(u64, u64)], body: fn(&Arc<Index<u64>>, Model) -> Model) {
+    explore_in(true, PACKED_ROUNDS, stored, body);
 }
 
 fn explore_in(
@@ -69,17 +80,17 @@ fn explore_in(
             });
             let index = Arc::new(Index { shared, folder: None });
             put(&index, stored);
-            fold(&index);
+            merge(&index);
             if packed {
-                index.shared.repack().unwrap();
+                repack(&index);
             }
             let model = body(&index, stored.iter().copied().collect());
             judge(&index, &model);
-            fold(&index);
+            merge(&index);
             judge(&index, &model);
             let keys: Vec<_> = model.keys().map(|key| key.to_be_bytes()).collect();
             index.remove_batch(&keys, Durability::Buffered).unwrap();
-            fold(&index);
+            merge(&index);
         };
         let mut config = shuttle::Config::new();
         config.stack_size = 1 << 20;
@@ -112,28 +123,36 @@ fn make(packed: bool) -> Made {
     (Arc::new(store), Arc::new(core), directory)
 }
 
-fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
+/// Inserts documents as one batch.
+pub fn put(index: &Index<u64>, documents: &[(u64, u64)]) {
     let documents: Vec<_> =
         documents.iter().map(|(key, fingerprint)| (key.to_be_bytes(), *fingerprint)).collect();
     index.insert_batch(&documents, Durability::Buffered).unwrap();
 }
 
 /// Merges everything, without the compaction, which takes longer than a schedule.
-fn fold(index: &Index<u64>) {
+pub fn merge(index: &Index<u64>) {
     while index.merge_step().unwrap() {}
 }
 
 /// Merges everything as the background thread does.
-fn fold_beside(index: &Index<u64>) {
+pub fn merge_beside(index: &Index<u64>) {
     while index.shared.offering_step().unwrap().more {}
 }
 
-fn remove(index: &Index<u64>, key: u64) {
+/// Packs what was merged, as the background thread does.
+pub fn repack(index: &Index<u64>) {
+    index.shared.repack().unwrap();
+}
+
+/// Removes one document, which must exist.
+pub fn remove(index: &Index<u64>, key: u64) {
     let removed = index.remove_batch(&[key.to_be_bytes()], Durability::Buffered).unwrap();
     assert_eq!(removed, 1);
 }
 
-fn found(index: &Index<u64>, fingerprint: u64, path: SearchPath) -> Vec<u64> {
+/// Returns the keys of the documents with a fingerprint.
+pub fn found(index: &Index<u64>, fingerprint: u64, path: SearchPath) -> Vec<u64> {
     let query = Query::new(fingerprint).distance(0).path(path);
     let found = index.search(query).unwrap();
     found.iter().map(|near| u64::from_be_bytes(near.key[..].try_into().unwrap())).collect()
@@ -148,243 +167,4 @@ fn judge(index: &Index<u64>, model: &Model) {
     }
     let report = index.check(&()).unwrap();
     assert_eq!(report.problem_count, 0, "{:?}", report.problems);
-}
-
-fn spawn(index: &Arc<Index<u64>>, body: fn(&Index<u64>)) -> thread::JoinHandle<()> {
-    let index = Arc::clone(index);
-    thread::spawn(move || body(&index))
-}
-
-#[test]
-fn inserts_removals_and_folds_in_any_order_leave_what_they_should() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20), (3, 0x30), (4, 0x40)];
-    explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| put(index, &[(10, 0x20), (11, 0x1_0000)])),
-            spawn(index, |index| {
-                put(index, &[(1, 0x11)]);
-                assert_eq!(found(index, 0x11, SearchPath::Tables), [1], "its own write");
-            }),
-            spawn(index, |index| {
-                remove(index, 2);
-                remove(index, 3);
-                put(index, &[(12, 0x30)]);
-            }),
-            spawn(index, fold),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        model.retain(|key, _| ![2, 3].contains(key));
-        model.extend([(10, 0x20), (11, 0x1_0000), (1, 0x11), (12, 0x30)]);
-        model
-    });
-}
-
-#[test]
-fn a_removal_beside_two_folds_is_never_undone() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
-    explore(STORED, |index, mut model| {
-        put(index, &[(3, 0x30), (4, 0x20)]);
-        let others = [
-            spawn(index, |index| {
-                remove(index, 1);
-                remove(index, 3);
-            }),
-            spawn(index, |index| {
-                remove(index, 2);
-                remove(index, 4);
-            }),
-            spawn(index, fold),
-            spawn(index, fold),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        for removed in [0x10, 0x20, 0x30] {
-            assert_eq!(found(index, removed, SearchPath::Tables), [], "{removed:x}");
-        }
-        model.clear();
-        model
-    });
-}
-
-#[test]
-fn what_a_removal_keeps_from_a_fold_is_still_found() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
-    explore(STORED, |index, mut model| {
-        put(index, &[(3, 0x30), (4, 0x40)]);
-        let others = [spawn(index, |index| remove(index, 3)), spawn(index, fold)];
-        for other in others {
-            other.join().unwrap();
-        }
-        model.insert(4, 0x40);
-        model
-    });
-}
-
-#[test]
-fn what_is_inserted_again_beside_a_fold_of_its_removal_is_still_found() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
-    explore(STORED, |index, mut model| {
-        remove(index, 1);
-        let others = [
-            spawn(index, |index| put(index, &[(3, 0x10)])),
-            spawn(index, |index| {
-                remove(index, 2);
-                put(index, &[(2, 0x20)]);
-            }),
-            spawn(index, fold),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        model.remove(&1);
-        model.insert(3, 0x10);
-        model
-    });
-}
-
-#[test]
-fn what_a_merge_leaves_to_writers_is_committed_once_or_not_at_all() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
-    explore(STORED, |index, mut model| {
-        put(index, &[(3, 0x30)]);
-        let others = [
-            spawn(index, |index| put(index, &[(4, 0x40)])),
-            spawn(index, |index| {
-                remove(index, 3);
-                put(index, &[(2, 0x21)]);
-            }),
-            spawn(index, fold_beside),
-            spawn(index, fold),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        model.extend([(2, 0x21), (4, 0x40)]);
-        model
-    });
-}
-
-#[test]
-fn readers_see_whole_batches_and_what_was_acknowledged() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10)];
-    explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| {
-                put(index, &[(10, 0xa0), (11, 0xb0)]);
-                assert_eq!(found(index, 0xb0, SearchPath::Tables), [11], "its own write");
-            }),
-            spawn(index, |index| put(index, &[(1, 0x11), (12, 0xc0)])),
-            spawn(index, |index| {
-                for _ in 0..3 {
-                    let reader = index.reader().unwrap();
-                    let has = |key: u64| reader.get(&key.to_be_bytes()).unwrap();
-                    assert_eq!(has(10).is_some(), has(11).is_some(), "half a batch");
-                    assert_eq!(has(1) == Some(0x11), has(12).is_some(), "half a batch");
-                    assert_eq!(reader.len(), reader.documents().unwrap().count() as u64);
-                    let by = |path| reader.search(Query::new(0xb0).distance(0).path(path)).unwrap();
-                    assert_eq!(by(SearchPath::Tables), by(SearchPath::Scan));
-                }
-            }),
-            spawn(index, fold),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        model.extend([(1, 0x11), (10, 0xa0), (11, 0xb0), (12, 0xc0)]);
-        model
-    });
-}
-
-#[test]
-fn readers_beside_a_repacking_find_the_documents_of_their_snapshot() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20), (3, 0x20)];
-    /// Finds each document twice, the second time in what the first one kept.
-    fn read(index: &Index<u64>) {
-        let readers = [index.reader().unwrap(), index.reader().unwrap()];
-        for reader in readers.iter().chain(&readers) {
-            let documents = reader.documents().unwrap().map(Result::unwrap);
-            let documents: Vec<(Vec<u8>, u64)> = documents.collect();
-            for fingerprint in [0x10, 0x20, 0xa0] {
-                let query = Query::new(fingerprint).distance(0).path(SearchPath::Tables);
-                let found = reader.search(query).unwrap().into_iter().map(|near| near.key);
-                let of_fingerprint = documents.iter().filter(|(_, of)| *of == fingerprint);
-                let wanted = of_fingerprint.map(|(key, _)| key.clone());
-                assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
-            }
-        }
-    }
-    explore_in(true, PACKED_ROUNDS, STORED, |index, mut model| {
-        put(index, &[(10, 0xa0), (11, 0x20)]);
-        remove(index, 3);
-        let others = [
-            spawn(index, read),
-            spawn(index, |index| index.shared.repack().unwrap()),
-            spawn(index, |index| {
-                put(index, &[(1, 0x20)]);
-                read(index);
-            }),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        read(index);
-        model.remove(&3);
-        model.extend([(10, 0xa0), (11, 0x20), (1, 0x20)]);
-        model
-    });
-}
-
-#[test]
-fn of_near_documents_that_come_at_once_one_gets_in() {
-    const STORED: &[(u64, u64)] = &[(1, 0xff00)];
-    fn if_new(index: &Index<u64>, key: u64, fingerprint: u64) {
-        let rule = DuplicateRule::new(2);
-        let document = (key.to_be_bytes(), fingerprint);
-        index.insert_batch_if_new(&[document], rule, Durability::Buffered).unwrap();
-    }
-    explore(STORED, |index, _| {
-        let others = [
-            spawn(index, |index| if_new(index, 10, 0xff01)),
-            spawn(index, |index| if_new(index, 11, 0xff02)),
-            spawn(index, |index| if_new(index, 12, 0xff03)),
-            spawn(index, |index| remove(index, 1)),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        let stored: Model = index
-            .documents()
-            .unwrap()
-            .map(|document| document.unwrap())
-            .map(|document| (u64::from_be_bytes(document.0[..].try_into().unwrap()), document.1))
-            .collect();
-        assert!(stored.len() <= 1, "near documents beside each other: {stored:?}");
-        stored
-    });
-}
-
-#[test]
-fn memory_that_is_loaded_beside_writes_answers_as_the_tables_do() {
-    const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
-    explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| assert!(index.load_resident(1 << 20).unwrap())),
-            spawn(index, |index| put(index, &[(10, 0xa0)])),
-            spawn(index, |index| remove(index, 2)),
-            spawn(index, |index| put(index, &[(1, 0x11)])),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
-        for fingerprint in [0x10, 0x11, 0x20, 0xa0] {
-            let by = |path| found(index, fingerprint, path);
-            assert_eq!(by(SearchPath::Resident), by(SearchPath::Tables), "{fingerprint:x}");
-        }
-        model.remove(&2);
-        model.extend([(1, 0x11), (10, 0xa0)]);
-        model
-    });
 }

@@ -15,7 +15,7 @@ use crate::store::keys::{self, Delta, Kind};
 use crate::store::{Cursor, Family, Snapshot};
 
 /// Fingerprints that are read at a time if memory cannot hold them all.
-const PIECE: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+const PIECE: usize = if cfg!(any(test, feature = "model")) { 1 << 10 } else { 1 << 20 };
 
 /// Bytes that are read ahead of a block that is not in memory.
 const AT_ONCE: usize = 256 << 10;

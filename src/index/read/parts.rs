@@ -11,7 +11,7 @@ use crate::progress::{self, Progress};
 use crate::store::keys::Delta;
 
 /// Smaller indexes are read in one part.
-const DIVIDED_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+const DIVIDED_FROM: u64 = if cfg!(any(test, feature = "model")) { 1 << 10 } else { 1 << 16 };
 /// Leading bits that divide a larger index into parts.
 const BITS: u32 = 6;
 

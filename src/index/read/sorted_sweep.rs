@@ -28,7 +28,7 @@ const TOGETHER: usize = 1 << 12;
 /// Comparisons above which tables over the members of a prefix are cheaper.
 pub(in crate::index) const QUADRATIC: usize = 1 << 28;
 /// Members of one prefix that a thread holds at a time, plus at most one run.
-const PIECE: usize = if cfg!(test) { 64 } else { 1 << 18 };
+const PIECE: usize = if cfg!(any(test, feature = "model")) { 64 } else { 1 << 18 };
 
 /// Returns the expected time of a sweep on one thread, in nanoseconds.
 pub(super) fn nanos(core: &Core, schedule: &Schedule, entries: u64, queries: usize) -> f64 {

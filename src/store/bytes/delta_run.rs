@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
 /// Most members that a writer stores together. Readers hold a delta run in memory.
-pub(crate) const MOST_MEMBERS: usize = if cfg!(test) { 1 << 8 } else { 1 << 12 };
+pub(crate) const MOST_MEMBERS: usize =
+    if cfg!(any(test, feature = "model")) { 1 << 8 } else { 1 << 12 };
 
 /// Which delta run it is, and what it says of its members.
 ///
