@@ -98,8 +98,8 @@ fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
 #[derive(Debug, Default)]
 pub(in crate::text) struct Firsts {
     bits: Vec<u64>,
-    /// Numbers of the distinct n-grams.
-    numbers: Vec<u32>,
+    /// Where the distinct n-grams begin.
+    places: Vec<usize>,
     /// Hashes of the distinct n-grams.
     hashes: Vec<u64>,
 }
@@ -129,27 +129,35 @@ impl Firsts {
 
     /// Returns the hash of each distinct n-gram of `letters`, in order of first occurrence.
     pub(super) fn hashes<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
-        const { assert!(N <= Self::MAX) };
+        const { assert!(0 < N && N <= Self::MAX) };
         let possible = (0..N).fold(1, |all, _| all * LETTERS as usize);
         // One more entry, because each n-gram is written before it is known to be new.
         let most = letters.len().min(possible) + 1;
         let fit = |len: usize| most.max(len);
         self.bits.resize(possible.div_ceil(64).max(self.bits.len()), 0);
-        self.numbers.resize(fit(self.numbers.len()), 0);
+        self.places.resize(fit(self.places.len()), 0);
         self.hashes.resize(fit(self.hashes.len()), 0);
-        let Self { bits, numbers, hashes } = self;
-        let mut len = 0;
-        for gram in letters.windows(N).filter_map(<[u8]>::first_chunk::<N>) {
-            let number = number(gram);
-            let bits = &mut bits[number as usize >> 6];
+        let Self { bits, places, hashes } = self;
+        let (before, lasts) = letters.split_at(letters.len().min(N - 1));
+        let (mut numbers, mut len) = ([0; N], 0);
+        for &letter in before {
+            roll(&mut numbers, letter);
+        }
+        for (at, &last) in lasts.iter().enumerate() {
+            roll(&mut numbers, last);
+            let number = numbers[N - 1];
+            let word = &mut bits[number as usize >> 6];
             // Branchless: whether an n-gram is new is unpredictable.
             let bit = 1 << (number & 63);
-            (numbers[len], hashes[len]) = (number, feature_hash(gram, seed));
-            len += usize::from(*bits & bit == 0);
-            *bits |= bit;
+            places[len] = at;
+            len += usize::from(*word & bit == 0);
+            *word |= bit;
         }
-        for &number in numbers.iter().take(len) {
-            bits[number as usize >> 6] = 0;
+        // Only now, because a hash costs more than all else, and most n-grams are repeated.
+        for (hash, &at) in hashes.iter_mut().zip(&places[..len]) {
+            let gram = letters[at..].first_chunk::<N>().expect("an n-gram begins here");
+            *hash = feature_hash(gram, seed);
+            bits[number(gram) as usize >> 6] = 0;
         }
         &hashes[..len]
     }
@@ -157,7 +165,7 @@ impl Firsts {
     /// Shrinks lists larger than `bytes`.
     pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.hashes.capacity() * size_of::<u64>() > bytes {
-            (self.numbers, self.hashes) = (Vec::new(), Vec::new());
+            (self.places, self.hashes) = (Vec::new(), Vec::new());
         }
     }
 }
@@ -165,8 +173,21 @@ impl Firsts {
 /// Returns the number of an n-gram among all n-grams of its length.
 #[inline]
 fn number<const N: usize>(gram: &[u8; N]) -> u32 {
-    let number = |&byte: &u8| NUMBERS[usize::from(byte)];
-    gram.iter().fold(0, |all, byte| all * LETTERS + u32::from(number(byte)))
+    let mut numbers = [0; N];
+    for &letter in gram {
+        roll(&mut numbers, letter);
+    }
+    numbers[N - 1]
+}
+
+/// Appends a letter to the n-grams of every length up to `N` that end with the last letter.
+#[inline]
+fn roll<const N: usize>(numbers: &mut [u32; N], letter: u8) {
+    let letter = u32::from(NUMBERS[usize::from(letter)]);
+    for length in (1..N).rev() {
+        numbers[length] = numbers[length - 1] * LETTERS + letter;
+    }
+    numbers[0] = letter;
 }
 
 #[cfg(test)]
