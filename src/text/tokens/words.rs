@@ -1,7 +1,7 @@
-//! Unicode words: cuts text by UAX #29, with a fast path for ASCII.
+//! Unicode words: cuts text by UAX #29, with fast paths for ASCII, Chinese characters and hiragana.
 //!
 //! Nearly all words of alphabetic text are ASCII between blanks. For these, the rules of the annex
-//! reduce to a table of a few byte classes.
+//! reduce to a table of a few byte classes. Each character of a Chinese text is a word.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -49,11 +49,42 @@ pub(super) fn for_each_word<'t>(text: &'t str, emit: &mut impl FnMut(&'t str)) {
     let first_foreign = |bytes: &[u8]| bytes.iter().position(|byte| !byte.is_ascii());
     for_each_part(text, first_foreign, |part, is_foreign| {
         if is_foreign {
-            part.unicode_words().for_each(&mut *emit);
+            foreign_words(part, emit);
         } else {
             ascii_words(part, emit);
         }
     });
+}
+
+fn foreign_words<'t>(part: &'t str, emit: &mut impl FnMut(&'t str)) {
+    let mut rest = part;
+    while let Some(start) = first_pair(rest) {
+        let (before, run) = rest.split_at(start);
+        before.unicode_words().for_each(&mut *emit);
+        let ends = run.char_indices().take_while(|&(_, c)| is_alone(c)).map(|(at, _)| at).skip(1);
+        let mut from = 0;
+        for end in ends {
+            emit(&run[from..end]);
+            from = end;
+        }
+        // A mark that follows belongs to the last character.
+        rest = &run[from..];
+    }
+    rest.unicode_words().for_each(emit);
+}
+
+/// Returns where the first two characters are that are words each.
+fn first_pair(text: &str) -> Option<usize> {
+    let mut before = None;
+    text.char_indices().find_map(|(at, c)| {
+        let alone = is_alone(c).then_some(at);
+        std::mem::replace(&mut before, alone).filter(|_| alone.is_some())
+    })
+}
+
+/// Returns true for characters that are words unless a mark follows: hiragana and Chinese ones.
+fn is_alone(c: char) -> bool {
+    matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3041}'..='\u{3096}' | '\u{3400}'..='\u{4dbf}')
 }
 
 /// Calls `each` with the parts of a text, in order, and whether a part has a foreign character.
@@ -199,6 +230,8 @@ mod tests {
     fn words_are_those_of_the_annex_around_every_other_character() {
         for c in (0x80..0x0003_0000).filter_map(char::from_u32).filter(|c| !c.is_whitespace()) {
             let text = format!("don't 3.5 {c} a{c}b {c}{c}x 1{c} a.{c}");
+            assert_eq!(words(&text), by_the_annex(&text), "{text:?}");
+            let text = format!("晴天{c}天の晴{c}の_晴れ'{c}{c}天x晴天.{c}9天の{c} 天天{c}");
             assert_eq!(words(&text), by_the_annex(&text), "{text:?}");
         }
     }
