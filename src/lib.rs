@@ -89,9 +89,6 @@ pub mod verify;
 
 pub use error::{Error, Fault, Result, StoreErrorKind};
 pub use fingerprint::Fingerprint;
-#[cfg(feature = "model")]
-#[doc(hidden)]
-pub use index::model;
 pub use index::{
     AsDocument, BatchReport, Documents, Durability, Index, IndexOptions, Match, NewDocument, Query,
     Reader, SearchPath, Secondary,
@@ -131,6 +128,10 @@ pub mod inspect {
 pub mod health {
     pub use crate::index::{Event, Health, MemoryUsage, Merging};
 }
+
+#[cfg(feature = "model")]
+#[doc(hidden)]
+pub use index::model;
 
 /// Runs the examples in the README.
 #[cfg(doctest)]

@@ -81,18 +81,23 @@ impl TermCutter {
     pub(in crate::verify) fn cut(&self, text: &str) -> TextTerms {
         let unused = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tables = unused().pop().unwrap_or_default();
-        let terms = tables.cut(text, |term| !self.common.has(term));
+        let terms = tables.cut(text, &self.common);
         unused().push(tables);
         terms
     }
 }
 
 impl Tables {
-    fn cut(&mut self, text: &str, wanted: impl Fn(u32) -> bool + Copy) -> TextTerms {
+    /// Leaves out terms of `common` at once: they stay boilerplate, and most occurrences are theirs.
+    fn cut(&mut self, text: &str, common: &CommonTerms) -> TextTerms {
         let Self { repetitions, words, pairs } = self;
         repetitions.reset(text.len() / BYTES_PER_TERM);
         words.repeated.clear();
         pairs.repeated.clear();
+        let mut add = |hash: u64, to: &mut Terms| {
+            let term = folded(hash);
+            repetitions.add(term, !common.has(term), to);
+        };
         let mut before = None;
         let is_long = text.chars().nth(NAMED - 1).is_some();
         for_each_term(text, &mut |word, kind| {
@@ -102,18 +107,17 @@ impl Tables {
                 return;
             }
             let hash = xxh3_64(word.as_bytes());
-            repetitions.add(folded(hash), words, wanted);
+            add(hash, words);
             if kind == TermKind::Name && is_long {
-                // The page of a function may have its name only once.
-                let name = folded(hash.rotate_left(11));
-                (0..2).for_each(|_| repetitions.add(name, words, wanted));
+                // The page of a function may have its name only once. Twice, to be repeated.
+                (0..2).for_each(|_| add(hash.rotate_left(11), words));
             }
             if let Some(before) = before.replace(hash) {
-                repetitions.add(folded(pair(before, hash)), pairs, wanted);
+                add(pair(before, hash), pairs);
             }
         });
-        repetitions.finish(words, wanted);
-        repetitions.finish(pairs, wanted);
+        repetitions.finish(words);
+        repetitions.finish(pairs);
         TextTerms([words, pairs].map(|terms| {
             terms.repeated.sort_unstable();
             terms.repeated.as_slice().into()

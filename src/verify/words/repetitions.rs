@@ -16,17 +16,24 @@ const FEWEST: usize = 256;
 const KEPT: usize = 1 << 17;
 
 /// Terms of one kind, in the order of the text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Terms {
-    /// Not looked up yet.
+    /// Not looked up yet: the first `len` of [`TOGETHER`].
     pending: Vec<u32>,
+    len: usize,
     /// Terms that occur more than once.
     pub(super) repeated: Vec<u32>,
 }
 
+impl Default for Terms {
+    fn default() -> Self {
+        Self { pending: vec![0; TOGETHER], len: 0, repeated: Vec::new() }
+    }
+}
+
 /// How often each term of a text occurred so far, by its hash: a table with open addressing.
 ///
-/// Whether a term is new or wanted is unpredictable, so nothing branches on it.
+/// Whether a term is wanted or new is unpredictable, so nothing branches on it.
 #[derive(Debug)]
 pub(super) struct Repetitions {
     /// The number of occurrences, up to 3, above a term; 0 is free.
@@ -57,33 +64,34 @@ impl Repetitions {
         self.len = 0;
     }
 
-    /// Adds a term; it counts at the latest when [`finish`](Self::finish) returns.
+    /// Adds a term if it is wanted; it counts at the latest when [`finish`](Self::finish) returns.
     #[inline]
-    pub(super) fn add(&mut self, term: u32, to: &mut Terms, wanted: impl Fn(u32) -> bool) {
-        to.pending.push(term);
-        if to.pending.len() == TOGETHER {
-            self.finish(to, wanted);
+    pub(super) fn add(&mut self, term: u32, is_wanted: bool, to: &mut Terms) {
+        to.pending[to.len] = term;
+        to.len += usize::from(is_wanted);
+        if to.len == TOGETHER {
+            self.finish(to);
         }
     }
 
-    /// Adds what is pending; of repeated terms, collects those that are wanted.
-    pub(super) fn finish(&mut self, terms: &mut Terms, wanted: impl Fn(u32) -> bool) {
-        let Terms { pending, repeated } = terms;
+    /// Adds what is pending, and collects repeated terms.
+    pub(super) fn finish(&mut self, terms: &mut Terms) {
+        let pending = &terms.pending[..std::mem::take(&mut terms.len)];
         while 4 * (self.len + pending.len()) > 3 * self.slots.len() {
             self.grow();
         }
+        let repeated = &mut terms.repeated;
         let mut again = repeated.len();
         repeated.resize(again + pending.len(), 0);
-        for &term in &*pending {
+        for &term in pending {
             let at = self.slot(term);
             let before = self.slots[at] >> u32::BITS;
             self.slots[at] = (before.min(2) + 1) << u32::BITS | u64::from(term);
             self.len += usize::from(before == 0);
             repeated[again] = term;
-            again += usize::from(wanted(term)) & usize::from(before == 1);
+            again += usize::from(before == 1);
         }
         repeated.truncate(again);
-        pending.clear();
     }
 
     /// Returns the slot of a term, or the free one where it belongs.
@@ -136,17 +144,17 @@ mod tests {
                 let kind = rng.usize(0..2);
                 all[kind].push(rng.u32(0..count) * [1, 3][kind]);
             }
-            let wanted = |term| term % 7 != 0;
             for (kind, terms) in all.iter().enumerate() {
                 for &term in terms {
-                    repetitions.add(term, &mut kinds[kind], wanted);
+                    let is_wanted = term % 7 != 0;
+                    repetitions.add(term, is_wanted, &mut kinds[kind]);
                     let occurred: &mut u32 = known.entry(term).or_default();
                     *occurred += 1;
-                    if wanted(term) && *occurred == 2 {
+                    if is_wanted && *occurred == 2 {
                         expected[kind].push(term);
                     }
                 }
-                repetitions.finish(&mut kinds[kind], wanted);
+                repetitions.finish(&mut kinds[kind]);
             }
             assert!(kinds.map(|terms| terms.repeated) == expected, "{seed}: {count}");
         }
@@ -157,9 +165,9 @@ mod tests {
         for shift in [0, 8, 16] {
             let (mut repetitions, mut terms) = (Repetitions::default(), Terms::default());
             for term in 1..=50_000_u32 {
-                repetitions.add(term << shift, &mut terms, |_| true);
+                repetitions.add(term << shift, true, &mut terms);
             }
-            repetitions.finish(&mut terms, |_| true);
+            repetitions.finish(&mut terms);
             let slots = repetitions.slots.len();
             let (mut run, mut longest) = (0, 0);
             for slot in repetitions.slots.iter().chain(&repetitions.slots).take(2 * slots) {
