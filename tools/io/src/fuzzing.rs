@@ -24,7 +24,7 @@ pub(crate) fn rows(bytes: &[u8]) {
         stamp: (choice & 4 != 0).then(|| "date".to_owned()),
         ..Names::default()
     };
-    let fields = Fields::of(&names, "text");
+    let fields = Fields::of(&names, "text").or_other_defaults();
     let presets = PipelineOptions::PRESETS;
     let preset = presets.get(usize::from(choice >> 4 & 3)).unwrap_or(&"auto");
     let options = PipelineOptions::preset(preset).expect("a preset");

@@ -33,7 +33,7 @@ pub use formats::chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk}
 pub use formats::columnar;
 pub use formats::fields::{Fields, Names, TEXT_FIELDS};
 pub use formats::flow::for_each_made;
-pub use formats::row::text_parts;
+pub use formats::parts::text_parts;
 pub use formats::warc::WarcId;
 pub use sources::detect::Format;
 pub use sources::exported::Export;

@@ -89,9 +89,10 @@ def dedup(
         columns that are compared.
     text: column of texts: string, large_string, string_view or a dictionary of them. A path such as
         "meta.body" selects a field of a struct; "title,body" joins columns by a line end. The texts
-        of a list are joined too: "messages.content" is a whole conversation. Default: the first
-        that exists of text, content, body, raw_content, document, markdown, article,
-        messages.content and conversations.value.
+        of a list are joined too: "messages.content" is a whole conversation, also if messages are
+        lists of parts, some of which have a field "text". Default: the first that exists of text,
+        content, body, raw_content, document, markdown, article, messages.content and
+        conversations.value.
     id: column of labels for `duplicates` and `clusters`, of any type; labels may repeat or be null.
         Default: a column named "id", else row numbers from 0.
     distance: maximum number of differing bits, up to a quarter of `bits`. The verification stays

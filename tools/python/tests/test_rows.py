@@ -137,14 +137,19 @@ def test_texts_of_a_list_are_joined():
 
     messages = [chat("rain", RAIN), chat("rain", RAIN), chat(RAIN, "rain"), chat(None), [], None]
     parts = pa.array([["rain", RAIN], ["rain\n" + RAIN]] + [[]] * 4, pa.large_list(pa.string()))
-    table = pa.table({"messages": messages, "parts": parts, "n": [[1]] * 6})
+    of_kinds = [{"type": "text", "text": "rain"}, {"type": "image"}, {"type": "text", "text": RAIN}]
+    one_text = [{"type": "text", "text": "rain\n" + RAIN}]
+    mixed = [of_kinds, one_text, [], [{"type": "image"}], [], None]
+    columns = {"messages": messages, "parts": parts, "mixed": mixed, "n": [[1]] * 6}
+    table = pa.table(columns)
     exact = {"verify": "edit:1", "distance": 0}
     for field in (None, "messages.content"):
         found = hamdex.dedup(table, field, **exact)
         assert list(found.mask) == [1, 0, 1, 1, 1, 1]
         assert found.report["settings"]["text"] == "messages.content"
         assert found.report["not_compared"] == {"null text": 3}
-    assert list(hamdex.dedup(table, "parts", **exact).mask) == [1, 0, 1, 1, 1, 1]
+    for field in ("parts", "mixed"):
+        assert list(hamdex.dedup(table, field, **exact).mask) == [1, 0, 1, 1, 1, 1]
     both = hamdex.dedup(table, "messages.content,parts", **exact)
     assert list(both.mask) == [1, 0, 1, 1, 1, 1]
     for text, message in [

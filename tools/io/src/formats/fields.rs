@@ -86,6 +86,8 @@ pub struct Fields {
     pub encoding: Encoding,
     pub warc_id: WarcId,
     pub(crate) nodes: Vec<Node>,
+    /// The default fields, a part each, for rows that lack the chosen one.
+    pub(crate) others: Vec<Node>,
 }
 
 impl Default for Fields {
@@ -106,6 +108,7 @@ impl Fields {
             encoding: names.encoding,
             warc_id: names.warc_id,
             nodes: Vec::new(),
+            others: Vec::new(),
         };
         let mut nodes = Vec::new();
         for (at, text) in fields.texts.iter().enumerate() {
@@ -129,6 +132,14 @@ impl Fields {
         }
         fields.nodes = nodes;
         fields
+    }
+
+    /// Also reads rows that lack the chosen field, from the other default fields.
+    pub(crate) fn or_other_defaults(mut self) -> Self {
+        for (at, text) in TEXT_FIELDS.into_iter().enumerate() {
+            grow(&mut self.others, text, Role::Text(at));
+        }
+        self
     }
 
     /// Returns the text fields as the user would name them.

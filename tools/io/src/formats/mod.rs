@@ -8,6 +8,7 @@ pub(crate) mod flow;
 pub(crate) mod gate;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod parts;
 pub(crate) mod row;
 mod values;
 pub(crate) mod warc;

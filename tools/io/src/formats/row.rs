@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 
 use hamdex::dedup::Stamp;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::fields::{FEATURES, FINGERPRINT, Fields, Role, TEXT_FIELDS};
+use super::fields::{FEATURES, FINGERPRINT, Fields, Node, Role, TEXT_FIELDS};
 use super::values::{RowVisitor, Scalar, Take, elements};
 use crate::documents::reject::Reason;
 
@@ -70,7 +69,11 @@ pub(crate) fn parse_beside<'a>(
             *slot = text.map_or(Scalar::Null, |text| Scalar::Text(text.into()));
         }
     }
-    let (text, missing) = match found.texts.into_iter().fold(Scalar::Missing, Scalar::and) {
+    let mut whole = std::mem::take(&mut found.texts).into_iter().fold(Scalar::Missing, Scalar::and);
+    if matches!((&whole, &found.fingerprint), (Scalar::Missing, Scalar::Missing)) {
+        whole = other_text(&fields.others, text)?;
+    }
+    let (text, missing) = match whole {
         Scalar::Text(text) => (Some(text), Missing::Absent),
         Scalar::Missing => (None, Missing::Absent),
         Scalar::Null => (None, Missing::Null),
@@ -98,20 +101,21 @@ pub(crate) fn parse_beside<'a>(
     })
 }
 
-/// Returns the parts of the text of a good row, each with the bytes of its value in the line.
-pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
-    let mut parts = Parts(vec![Vec::new(); fields.texts.len()]);
-    let mut json = serde_json::Deserializer::from_slice(line);
-    let visitor = RowVisitor { nodes: &fields.nodes, found: &mut parts };
-    if json.deserialize_map(visitor).is_err() {
-        return Vec::new();
+/// Reads the text of a row that lacks the chosen field, from the first of the others that has one.
+fn other_text<'a>(others: &[Node], row: &'a str) -> Result<Scalar<'a>, Reason> {
+    if others.is_empty() {
+        return Ok(Scalar::Missing);
     }
-    let part = |raw: &'a str| {
-        let start = raw.as_ptr().addr() - line.as_ptr().addr();
-        let text = serde_json::from_str::<Cow<'a, str>>(raw).ok()?;
-        Some((start..start + raw.len(), text))
+    let mut found = Found::default();
+    found.texts.resize_with(TEXT_FIELDS.len(), Scalar::default);
+    let mut json = serde_json::Deserializer::from_str(row);
+    let visitor = RowVisitor { nodes: others, found: &mut found };
+    json.deserialize_map(visitor).map_err(|e| Reason::json(&e))?;
+    let better = |best, next| match (&best, &next) {
+        (Scalar::Missing, _) | (Scalar::Null | Scalar::Other, Scalar::Text(_)) => next,
+        _ => best,
     };
-    parts.0.into_iter().flatten().filter_map(part).collect()
+    Ok(found.texts.into_iter().fold(Scalar::Missing, better))
 }
 
 /// Reads a stamp from a value as JSON; numbers keep all their digits.
@@ -277,39 +281,6 @@ impl<'a> Take<'a> for Found<'a> {
     }
 }
 
-/// The values that make the text, as JSON: of each part, in order.
-struct Parts<'a>(Vec<Vec<&'a str>>);
-
-impl<'a> Take<'a> for Parts<'a> {
-    fn slot(&mut self, _: Role) -> Option<&mut Scalar<'a>> {
-        None
-    }
-
-    fn take(&mut self, role: Role, raw: &'a str) {
-        if let Role::Text(at) = role
-            && let Some(part) = self.0.get_mut(at)
-        {
-            *part = elements(raw).unwrap_or_default();
-        }
-    }
-
-    fn empty(&self) -> Self {
-        Self(vec![Vec::new(); self.0.len()])
-    }
-
-    fn append(&mut self, element: Self) {
-        for (part, more) in self.0.iter_mut().zip(element.0) {
-            part.extend(more);
-        }
-    }
-
-    fn replace(&mut self, list: Self) {
-        for (part, whole) in self.0.iter_mut().zip(list.0).filter(|(_, whole)| !whole.is_empty()) {
-            *part = whole;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,20 +344,6 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_text_are_found_with_their_bytes() {
-        let fields = Fields::of(&Names::default(), "title,data.text,more");
-        let line = br#"{"title":"old","data":{"x":1,"text":"b\u00e9"},"more":null,"title":"t"}"#;
-        let parts = text_parts(&fields, line);
-        let shown: Vec<_> = parts
-            .iter()
-            .map(|(at, text)| (std::str::from_utf8(&line[at.clone()]).unwrap(), &**text))
-            .collect();
-        assert_eq!(shown, [("\"t\"", "t"), (r#""b\u00e9""#, "bé")]);
-        assert!(text_parts(&fields, br#"{"title":"#).is_empty());
-        assert!(text_parts(&fields, br#"{"title":7}"#).is_empty());
-    }
-
-    #[test]
     fn texts_of_a_list_are_joined() {
         let text = |name: &str, line: &str| {
             let fields = Fields::of(&Names::default(), name);
@@ -401,7 +358,15 @@ mod tests {
         assert_eq!(text("m.x", chat), Err(Missing::Absent));
         let parts = r#"{"m":[{"c":["a",{"text":"b"}]},{"c":[{"text":"c"}]},[{"c":"d"}]]}"#;
         assert_eq!(text("m.c.text", parts).unwrap(), "b\nc");
-        assert_eq!(text("m.c", parts), Err(Missing::NoString));
+        assert_eq!(text("m.c", parts).unwrap(), "a\nb\nc\nd");
+        let pictures = r#"{"m":[{"c":[{"type":"image"},{"type":"text","text":"a"}]},{"c":"b"}]}"#;
+        assert_eq!(text("m.c", pictures).unwrap(), "a\nb");
+        assert_eq!(text("m", r#"{"m":[{"type":"image"},{"text":null}]}"#), Err(Missing::Null));
+        assert_eq!(
+            text("m", r#"{"m":[{"type":"x","text":{"text":"a"}}]}"#),
+            Err(Missing::NoString)
+        );
+        assert_eq!(text("m", r#"{"m":{"type":"text","text":"a"}}"#), Err(Missing::NoString));
         assert_eq!(text("text", r#"{"text":["a",null,["b","c"]]}"#).unwrap(), "a\nb\nc");
         assert_eq!(text("text", r#"{"text":["a",1]}"#), Err(Missing::NoString));
         assert_eq!(text("text", r#"{"text":[]}"#), Err(Missing::Null));
@@ -410,10 +375,28 @@ mod tests {
         for name in ["m", "m.c"] {
             let fields = Fields::of(&Names::default(), name);
             assert!(parse(&fields, deep.as_bytes()).is_err(), "{name}");
-            assert!(text_parts(&fields, deep.as_bytes()).is_empty(), "{name}");
         }
         // The last one of equal names.
         assert_eq!(text("m.c", r#"{"m":[{"c":"a"}],"m":[{"c":"b"}]}"#).unwrap(), "b");
+    }
+
+    #[test]
+    fn a_row_without_the_chosen_field_has_the_text_of_another_default() {
+        let fields = Fields::of(&Names::default(), "text").or_other_defaults();
+        let text = |line: &str| {
+            let row = parse(&fields, line.as_bytes()).unwrap();
+            row.text.map_or_else(|| Err(row.missing), |text| Ok(text.into_owned()))
+        };
+        assert_eq!(text(r#"{"content":"a","text":"b"}"#).unwrap(), "b");
+        assert_eq!(text(r#"{"body":"c","content":"a"}"#).unwrap(), "a");
+        assert_eq!(text(r#"{"body":"c","content":null,"document":7}"#).unwrap(), "c");
+        assert_eq!(text(r#"{"messages":[{"content":"a"},{"content":"b"}]}"#).unwrap(), "a\nb");
+        assert_eq!(text(r#"{"content":"a","text":null}"#), Err(Missing::Null), "it is there");
+        assert_eq!(text(r#"{"content":7,"body":null}"#), Err(Missing::NoString));
+        assert_eq!(text(r#"{"title":"a"}"#), Err(Missing::Absent));
+        assert_eq!(text(r#"{"content":"a","fingerprint":"00"}"#), Err(Missing::Absent));
+        let named = Fields::of(&Names::default(), "text");
+        assert!(parse(&named, br#"{"content":"a"}"#).unwrap().text.is_none());
     }
 
     #[test]
@@ -430,16 +413,6 @@ mod tests {
         assert!(row.id.is_none() && row.unique.is_none() && row.source.is_none());
         let error = parse(&fields, br#"{"fingerprint":["00"]}"#).unwrap_err();
         assert_eq!(error.to_string(), "field \"fingerprint\" is not a string");
-    }
-
-    #[test]
-    fn the_parts_of_a_list_are_found_with_their_bytes() {
-        let fields = Fields::of(&Names::default(), "m.c,more");
-        let line = br#"{"more":["x",null,["y"]],"m":[{"c":"a"},{"c":["b"]},{"d":"c"}]}"#;
-        let parts = text_parts(&fields, line);
-        let shown = parts.iter().map(|(at, text)| (&line[at.clone()], &**text));
-        let texts = [(&b"\"a\""[..], "a"), (b"\"b\"", "b"), (b"\"x\"", "x"), (b"\"y\"", "y")];
-        assert!(shown.eq(texts), "{parts:?}");
     }
 
     #[test]

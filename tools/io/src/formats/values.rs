@@ -1,7 +1,8 @@
 //! Values: takes from one line of JSON the values of the fields that matter.
 //!
 //! A path leads through objects, and to a text also through lists: what their elements have is
-//! joined by line ends.
+//! joined by line ends. An element may be a part of a message, which is an object with a text in
+//! it, or with a picture or the like in place of one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -166,15 +167,22 @@ impl<'f> Visitor<'_> for NodeSeed<'f> {
     }
 }
 
+/// Field of the text of a part of a message.
+pub(super) const PART_TEXT: &str = "text";
+
+/// Field of what a part of a message is, which may be no text.
+const PART_KIND: &str = "type";
+
 /// Reads a value; the texts of a list are one, if it may be one.
 #[derive(Clone, Copy)]
 struct ScalarSeed {
     of_list: bool,
+    within_list: bool,
 }
 
 impl ScalarSeed {
     fn of(role: Role) -> Self {
-        Self { of_list: matches!(role, Role::Text(_)) }
+        Self { of_list: matches!(role, Role::Text(_)), within_list: false }
     }
 }
 
@@ -223,14 +231,27 @@ impl<'de> Visitor<'de> for ScalarSeed {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
         let mut all = Scalar::Null;
-        while let Some(element) = seq.next_element_seed(self)? {
+        let of_element = Self { within_list: true, ..self };
+        while let Some(element) = seq.next_element_seed(of_element)? {
             all = all.and(element);
         }
         Ok(if self.of_list { all } else { Scalar::Other })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+        let (mut text, mut has_kind) = (Scalar::Missing, false);
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            if name == PART_TEXT {
+                text = map.next_value_seed(Self { of_list: false, within_list: false })?;
+            } else {
+                has_kind |= name == PART_KIND;
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(match text {
+            Scalar::Text(_) | Scalar::Null if self.within_list => text,
+            Scalar::Missing if self.within_list && has_kind => Scalar::Null,
+            Scalar::Text(_) | Scalar::Null | Scalar::Missing | Scalar::Other => Scalar::Other,
+        })
     }
 }

@@ -381,9 +381,11 @@ mod tests {
             assert!(error.contains(wanted), "{error}");
         }
         assert_eq!(chosen(Some("content.body"), rows).unwrap(), "content.body");
+        let within = "{\"messages\":[{\"content\":[{\"said\":\"a\"}]}]}\n";
+        let error = chosen(None, within).unwrap_err();
+        assert!(error.contains("messages.content.said"), "{error}");
         let parts = "{\"messages\":[{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}\n";
-        let error = chosen(None, parts).unwrap_err();
-        assert!(error.contains("messages.content.text"), "{error}");
+        assert_eq!(chosen(None, parts).unwrap(), "messages.content");
         let one_text = format!("{rows}{{\"content\":\"a\"}}\n");
         assert_eq!(chosen(None, &one_text).unwrap(), "content");
         let fingerprints = rows.replace("\"id\":1", "\"fingerprint\":\"00\"");

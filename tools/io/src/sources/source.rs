@@ -303,6 +303,10 @@ impl Source {
         self.export = head.export(&self.name)?;
         let shown = head.shown(&self.names);
         self.fields = look::choose(&self.name, &self.names, &shown)?;
+        if self.names.text.is_none() {
+            // Rows of several sources may be in one file, such as those that `dedup` kept.
+            self.fields = std::mem::take(&mut self.fields).or_other_defaults();
+        }
         self.bring = head.bring(&self.fields);
         self.has_id = shown.names().is_empty() || head.has_id(&self.fields);
         Ok(())

@@ -1,8 +1,8 @@
 """Fields: resolve the name of one or several columns into a column of texts or values.
 
 A name is a column or a path into structs, `a.b`. Several comma-separated names are joined by line
-ends, as are the texts of an array. A column with exactly the given name takes precedence.
-`hamdex.dedup` follows the same rules.
+ends, as are the texts of an array, and those of an array of structs with a field `text`. A column
+with exactly the given name takes precedence. `hamdex.dedup` follows the same rules.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ def _text(frame: DataFrame, field: str) -> Column:
     if not isinstance(kind, ArrayType):
         return column
     column, kind = _flat(column, kind)
+    part = kind.elementType
+    if isinstance(part, StructType) and "text" in part.names:
+        # A message may be an array of parts, of which pictures have no text.
+        column, kind = column.getField("text"), ArrayType(part["text"].dataType)
     if not isinstance(kind.elementType, StringType):
         shown = kind.elementType.simpleString()
         raise UsageError(f'column "{field}" holds values of type {shown}; supported are texts')

@@ -151,13 +151,16 @@ def test_texts_are_found_in_structs_and_in_several_columns(spark):
 def test_texts_of_an_array_are_joined(spark):
     chat = [("user", "rain"), ("bot", RAIN)]
     rows = [
-        (1, chat, [["rain"], None, [RAIN]], [1]),
-        (2, chat, [["rain", RAIN]], [2]),
-        (3, chat[::-1], [[None, RAIN], ["rain"]], [3]),
-        (4, [("user", None)], [[]], [4]),
-        (5, None, None, None),
+        (1, chat, [["rain"], None, [RAIN]], [1], [[("t", "rain"), ("i", None)], [("t", RAIN)]]),
+        (2, chat, [["rain", RAIN]], [2], [[("t", "rain"), ("t", RAIN)]]),
+        (3, chat[::-1], [[None, RAIN], ["rain"]], [3], [[("t", RAIN)], [("t", "rain")]]),
+        (4, [("user", None)], [[]], [4], [[("i", None)]]),
+        (5, None, None, None, None),
     ]
-    of = "id long, m array<struct<role string, content string>>, p array<array<string>>, n array<int>"
+    of = (
+        "id long, m array<struct<role string, content string>>, p array<array<string>>, "
+        "n array<int>, q array<array<struct<type string, text string>>>"
+    )
     frame = spark.createDataFrame(rows, of)
 
     def kept(field):
@@ -167,6 +170,7 @@ def test_texts_of_an_array_are_joined(spark):
 
     assert kept("m.content") == [1, 3]
     assert kept("p") == [1, 3]
+    assert kept("q") == [1, 3]
     assert kept("m.role") == [1, 3, 4]
     assert kept("m.content, p") == [1, 3]
     for field in ("m.none", "m", "n", "p.x"):

@@ -183,6 +183,43 @@ fn conversations_are_compared_whole_and_lose_their_boilerplate() {
 }
 
 #[test]
+fn messages_of_parts_are_compared_by_their_texts_and_lose_their_boilerplate() {
+    let bench = Bench::new();
+    let row = |at: usize, notice: &str| {
+        let picture = "{\"type\":\"image_url\",\"text\":null}";
+        format!(
+            "{{\"messages\":[{{\"role\":\"user\",\"content\":[{picture},\
+             {{\"type\":\"text\",\"text\":\"{notice}What is to be seen in picture {}?\"}}]}}]}}\n",
+            "abcdefghijklmnopqrst".get(at..).unwrap(),
+        )
+    };
+    let rows: Vec<String> = (0..20).map(|at| row(at, "")).collect();
+    let plain = "{\"messages\":[{\"role\":\"user\",\"content\":\"Nothing to see\"}]}\n";
+    bench.file("chat.jsonl", format!("{}{}{plain}", rows.concat(), rows[3]));
+    let outcome = bench.ok("dedup chat.jsonl -o - -k 0 --verify edit:1");
+    assert_eq!(outcome.stdout, format!("{}{plain}", rows.concat()));
+    let notice = "Happy to help with your question about the harbour town.\\n";
+    let noticed: String = (0..20).map(|at| row(at, notice)).collect();
+    bench.file("notice.jsonl", noticed);
+    let kept = bench.ok("dedup notice.jsonl -o - --unit line --verify none -k 0").stdout;
+    assert_eq!(kept, rows.concat());
+    bench.ok("dedup notice.jsonl -o notice.parquet --format parquet -k 0 --verify none");
+    bench.ok("dedup notice.parquet -o rows.parquet --unit line --verify none -k 0");
+    assert_eq!(bench.ok("dedup rows.parquet -o - -k 0 --verify none").stdout, rows.concat());
+}
+
+#[test]
+fn what_was_kept_of_sources_with_other_fields_is_read_again() {
+    let bench = Bench::new();
+    bench.file("in/a.jsonl", "{\"id\":1,\"text\":\"snow on the pass\"}\n");
+    bench.file("in/b.jsonl", "{\"id\":2,\"content\":\"fog at the port\"}\n");
+    bench.file("in/c.csv", "id,body\n3,hail all over the valley\n");
+    bench.ok("dedup in -o out");
+    bench.ok("build index out/kept.jsonl");
+    assert_eq!(bench.export("index").lines().count(), 3);
+}
+
+#[test]
 fn rows_of_parquet_become_whole_rows_of_json() {
     let bench = Bench::new();
     write(&bench, "a.parquet", &[table(0..7)]);

@@ -375,6 +375,21 @@ mod tests {
             batch.unwrap().each(&wanted, text).unwrap()
         });
         assert_eq!(read.collect::<Vec<_>>(), [Some("a\nb\nx\ny\nz".to_owned()), None]);
+        let json = r#"{"m":[{"c":[{"type":"t","text":"a"},{"type":"i"}]},{"c":[{"text":"b"}]}]}"#;
+        let part = DataType::Struct(
+            ["type", "text"]
+                .map(|name| Field::new(name, DataType::Utf8, true))
+                .into_iter()
+                .collect(),
+        );
+        let message = vec![Field::new("c", DataType::List(item(part)), true)];
+        let list = DataType::List(item(DataType::Struct(message.into())));
+        let schema = Arc::new(Schema::new(vec![Field::new("m", list, true)]));
+        let mut rows = arrow_json::ReaderBuilder::new(schema).build(json.as_bytes()).unwrap();
+        let chats = rows.next().unwrap().unwrap();
+        let path = ["c".to_owned()];
+        let texts = list_texts(chats.column(0), &path).unwrap().unwrap();
+        assert_eq!(texts.as_string::<i64>().value(0), "a\nb");
         for name in ["m.n", "m.b"] {
             let others = Fields::of(&Names::default(), name);
             assert!(columnar.choose(&others).is_err(), "{name} has no texts");

@@ -2,6 +2,8 @@
 
 use arrow_schema::{DataType, Fields};
 
+use crate::formats::values::PART_TEXT;
+
 /// Finds a column by its name, or by a path into columns of structures.
 pub(super) fn find<'s>(columns: &'s Fields, name: &str) -> Option<&'s DataType> {
     if let Some((_, field)) = columns.find(name) {
@@ -72,12 +74,19 @@ pub(super) fn collect(columns: &Fields, way: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Returns whether values are texts, or lists of them.
+/// Returns whether values are texts, or lists of them or of parts of messages.
 pub(super) fn is_text(kind: &DataType) -> bool {
     if let DataType::Dictionary(_, values) = kind {
         return is_text(values);
     }
-    kind.is_string() || kind.is_null() || item(kind).is_some_and(is_text)
+    let is_element = |item: &DataType| is_text(item) || is_part(item);
+    kind.is_string() || kind.is_null() || item(kind).is_some_and(is_element)
+}
+
+/// Returns whether values have a text, as parts of messages have that are no picture or the like.
+pub(super) fn is_part(kind: &DataType) -> bool {
+    let DataType::Struct(inner) = kind else { return false };
+    inner.find(PART_TEXT).is_some_and(|(_, field)| field.data_type().is_string())
 }
 
 fn is_string(kind: &DataType) -> bool {

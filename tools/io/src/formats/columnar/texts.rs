@@ -10,6 +10,9 @@ use arrow_schema::{ArrowError, Fields};
 use arrow_select::zip::zip;
 use serde_json::Value;
 
+use super::schema;
+use crate::formats::values::PART_TEXT;
+
 /// Sets the texts of a field, named as [`Fields`](crate::Fields) do; a row without JSON stays.
 pub(super) fn set(
     fields: &Fields,
@@ -44,7 +47,8 @@ fn with(
             let places = of_inner.get_mut(list).into_iter().flatten();
             places.zip(elements).for_each(|(place, element)| *place = Some(element));
         }
-        let inner = with(&inner, rest, &of_inner)?.to_data();
+        let of_part = || schema::is_part(inner.data_type()).then_some(PART_TEXT);
+        let inner = with(&inner, rest.or_else(of_part), &of_inner)?.to_data();
         let list = column.to_data().into_builder().child_data(vec![inner]).build()?;
         return Ok(make_array(list));
     }
@@ -103,6 +107,28 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
+
+    #[test]
+    fn texts_of_parts_of_messages_are_set() {
+        let member = |name| Field::new(name, DataType::Utf8, true);
+        let part = DataType::Struct(vec![member("type"), member("text")].into());
+        let list = DataType::List(Arc::new(Field::new("item", part, true)));
+        let message = DataType::Struct(vec![Field::new("c", list, true)].into());
+        let list = DataType::List(Arc::new(Field::new("item", message, true)));
+        let schema = Arc::new(Schema::new(vec![Field::new("m", list, true)]));
+        let json = r#"{"m":[{"c":[{"type":"t","text":"a"},{"type":"i"}]},{"c":[{"text":"b"}]}]}"#;
+        let mut reader = ReaderBuilder::new(Arc::clone(&schema)).build(json.as_bytes()).unwrap();
+        let batch = reader.next().unwrap().unwrap();
+        let edit: Value = serde_json::from_str(&json.replace("\"b\"", "\"B\"")).unwrap();
+        let mut columns = batch.columns().to_vec();
+        set(schema.fields(), &mut columns, "m.c", &[Some(&edit)]).unwrap();
+        let edited = arrow_array::RecordBatch::try_new(schema, columns).unwrap();
+        let mut written = LineDelimitedWriter::new(Vec::new());
+        written.write(&edited).unwrap();
+        written.finish().unwrap();
+        let written = String::from_utf8(written.into_inner()).unwrap();
+        assert_eq!(written.trim_end(), json.replace("\"b\"", "\"B\""));
+    }
 
     #[test]
     fn texts_in_lists_of_every_kind_are_set_and_nothing_else() {
