@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::de::Deserializer;
 
 use super::fields::{Fields, Node, Role, TEXT_FIELDS};
-use super::values::{PART_TEXT, RowVisitor, Scalar, Take, elements};
+use super::values::{PART_KIND, PART_TEXT, RowVisitor, Scalar, Take, elements};
 
 /// Returns the parts of the text of a good row, each with the bytes of its value in the line.
 pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
@@ -25,9 +25,12 @@ pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow
     raw.into_iter().filter_map(part).collect()
 }
 
-/// Returns the values of the first field that has a text.
+/// Returns the values of the first field that has a text and nothing else.
 fn first_text(fields: Vec<Vec<&str>>) -> Vec<&str> {
-    let has_text = |values: &Vec<&str>| values.iter().any(|raw| raw.starts_with('"'));
+    let is_text = |raw: &&str| raw.starts_with('"');
+    let has_text = |values: &Vec<&str>| {
+        values.iter().any(is_text) && values.iter().all(|raw| is_text(raw) || *raw == "null")
+    };
     fields.into_iter().find(has_text).unwrap_or_default()
 }
 
@@ -79,16 +82,26 @@ impl<'a> Take<'a> for Parts<'a> {
     }
 }
 
-/// Returns the text of a part of a message, as JSON.
+/// Returns the text of a part of a message, as JSON; nothing of a picture, and other objects whole.
 fn text_of_part(raw: &str) -> Vec<&str> {
-    let text = Node { name: PART_TEXT.to_owned(), roles: vec![Role::Text(0)], inner: Vec::new() };
-    raw_parts(&[text], 1, raw.as_bytes()).into_iter().flatten().collect()
+    let node = |name: &str, part| Node {
+        name: name.to_owned(),
+        roles: vec![Role::Text(part)],
+        inner: Vec::new(),
+    };
+    let nodes = [node(PART_TEXT, 0), node(PART_KIND, 1)];
+    let mut found = raw_parts(&nodes, nodes.len(), raw.as_bytes()).into_iter();
+    match (found.next().unwrap_or_default(), found.next().unwrap_or_default()) {
+        (text, kind) if text.is_empty() && kind.is_empty() => vec![raw],
+        (text, _) => text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::formats::fields::Names;
+    use crate::formats::row::parse;
 
     fn shown(fields: &Fields, line: &str) -> Vec<(String, String)> {
         let parts = text_parts(fields, line.as_bytes()).into_iter();
@@ -129,5 +142,10 @@ mod tests {
         assert_eq!(body(r#"{"body":"b","text":"a"}"#), pairs(&[("\"a\"", "a")]));
         assert!(body(r#"{"body":"b","text":null}"#).is_empty());
         assert!(body(r#"{"title":"b"}"#).is_empty());
+        for others in ["\"a\",7", "\"a\",{\"x\":1}", "{\"type\":\"x\",\"text\":[0]},\"a\""] {
+            let line = format!("{{\"content\":[{others}],\"body\":\"b\"}}");
+            let row = parse(&fields, line.as_bytes()).unwrap();
+            assert_eq!((row.text.as_deref(), body(&line)), (Some("b"), pairs(&[("\"b\"", "b")])));
+        }
     }
 }

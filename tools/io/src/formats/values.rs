@@ -171,7 +171,7 @@ impl<'f> Visitor<'_> for NodeSeed<'f> {
 pub(super) const PART_TEXT: &str = "text";
 
 /// Field of what a part of a message is, which may be no text.
-const PART_KIND: &str = "type";
+pub(super) const PART_KIND: &str = "type";
 
 /// Reads a value; the texts of a list are one, if it may be one.
 #[derive(Clone, Copy)]
