@@ -153,7 +153,7 @@ impl Firsts {
             len += usize::from(*word & bit == 0);
             *word |= bit;
         }
-        // Only now, because a hash costs more than all else, and most n-grams are repeated.
+        // Last, because most n-grams of a long text are repeated, and a hash costs more than a bit.
         for (hash, &at) in hashes.iter_mut().zip(&places[..len]) {
             let gram = letters[at..].first_chunk::<N>().expect("an n-gram begins here");
             *hash = feature_hash(gram, seed);

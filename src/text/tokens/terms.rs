@@ -70,7 +70,7 @@ pub(crate) fn for_each_term<'t>(text: &'t str, emit: &mut impl FnMut(&'t str, Te
     });
 }
 
-/// Bytes of ASCII that are crossed together.
+/// Bytes that are skipped together if all are ASCII.
 const TOGETHER: usize = 32;
 
 /// Returns where the first character is that is neither ASCII nor a plain letter.
@@ -79,7 +79,7 @@ fn first_foreign(bytes: &[u8]) -> Option<usize> {
     while let Some(&byte) = bytes.get(at) {
         let next = bytes.get(at + 1).copied().unwrap_or_default();
         at += match byte {
-            // ASCII comes in long runs, which are faster to cross together.
+            // ASCII comes in long runs.
             ..0x80 => match bytes[at..].first_chunk::<TOGETHER>() {
                 Some(run) if run.is_ascii() => TOGETHER,
                 _ => 1,

@@ -109,7 +109,7 @@ impl Tables {
             let hash = xxh3_64(word.as_bytes());
             add(hash, words);
             if kind == TermKind::Name && is_long {
-                // The page of a function may have its name only once. Twice, to be repeated.
+                // The page of a function may have its name once. Added twice, it is a repeated word.
                 (0..2).for_each(|_| add(hash.rotate_left(11), words));
             }
             if let Some(before) = before.replace(hash) {
