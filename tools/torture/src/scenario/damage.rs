@@ -23,7 +23,7 @@ use crate::setup::Setup;
 const RUNS: u64 = 40;
 
 /// Memory of a child in KiB: a length that damage has made large must not be allocated.
-const MEMORY: u64 = 512 << 10;
+const MEMORY: u64 = 1 << 20;
 
 /// The task of a child.
 #[derive(Debug, clap::Args)]
