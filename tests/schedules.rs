@@ -13,31 +13,37 @@ use hamdex::verify::DuplicateRule;
 use hamdex::{Durability, Index, Query, SearchPath};
 use shuttle::thread;
 
-fn spawn(index: &Arc<Index<u64>>, body: fn(&Index<u64>)) -> thread::JoinHandle<()> {
-    let index = Arc::clone(index);
-    thread::spawn(move || body(&index))
+/// Runs calls beside each other, in an order that the checker chooses, and waits for all.
+fn together<const N: usize>(index: &Arc<Index<u64>>, calls: [fn(&Index<u64>); N]) {
+    let threads = calls.map(|call| {
+        let index = Arc::clone(index);
+        thread::spawn(move || call(&index))
+    });
+    for thread in threads {
+        thread.join().expect("a call fails its test by itself");
+    }
 }
 
 #[test]
 fn inserts_removals_and_folds_in_any_order_leave_what_they_should() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20), (3, 0x30), (4, 0x40)];
     explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| put(index, &[(10, 0x20), (11, 0x1_0000)])),
-            spawn(index, |index| {
-                put(index, &[(1, 0x11)]);
-                assert_eq!(found(index, 0x11, SearchPath::Tables), [1], "its own write");
-            }),
-            spawn(index, |index| {
-                remove(index, 2);
-                remove(index, 3);
-                put(index, &[(12, 0x30)]);
-            }),
-            spawn(index, merge),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| put(index, &[(10, 0x20), (11, 0x1_0000)]),
+                |index| {
+                    put(index, &[(1, 0x11)]);
+                    assert_eq!(found(index, 0x11, SearchPath::Tables), [1], "its own write");
+                },
+                |index| {
+                    remove(index, 2);
+                    remove(index, 3);
+                    put(index, &[(12, 0x30)]);
+                },
+                merge,
+            ],
+        );
         model.retain(|key, _| ![2, 3].contains(key));
         model.extend([(10, 0x20), (11, 0x1_0000), (1, 0x11), (12, 0x30)]);
         model
@@ -49,21 +55,21 @@ fn a_removal_beside_two_folds_is_never_undone() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         put(index, &[(3, 0x30), (4, 0x20)]);
-        let others = [
-            spawn(index, |index| {
-                remove(index, 1);
-                remove(index, 3);
-            }),
-            spawn(index, |index| {
-                remove(index, 2);
-                remove(index, 4);
-            }),
-            spawn(index, merge),
-            spawn(index, merge),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| {
+                    remove(index, 1);
+                    remove(index, 3);
+                },
+                |index| {
+                    remove(index, 2);
+                    remove(index, 4);
+                },
+                merge,
+                merge,
+            ],
+        );
         for removed in [0x10, 0x20, 0x30] {
             assert_eq!(found(index, removed, SearchPath::Tables), [], "{removed:x}");
         }
@@ -77,10 +83,7 @@ fn what_a_removal_keeps_from_a_fold_is_still_found() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         put(index, &[(3, 0x30), (4, 0x40)]);
-        let others = [spawn(index, |index| remove(index, 3)), spawn(index, merge)];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(index, [|index| remove(index, 3), merge]);
         model.insert(4, 0x40);
         model
     });
@@ -91,17 +94,17 @@ fn what_is_inserted_again_beside_a_fold_of_its_removal_is_still_found() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         remove(index, 1);
-        let others = [
-            spawn(index, |index| put(index, &[(3, 0x10)])),
-            spawn(index, |index| {
-                remove(index, 2);
-                put(index, &[(2, 0x20)]);
-            }),
-            spawn(index, merge),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| put(index, &[(3, 0x10)]),
+                |index| {
+                    remove(index, 2);
+                    put(index, &[(2, 0x20)]);
+                },
+                merge,
+            ],
+        );
         model.remove(&1);
         model.insert(3, 0x10);
         model
@@ -113,18 +116,18 @@ fn what_a_merge_leaves_to_writers_is_committed_once_or_not_at_all() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
         put(index, &[(3, 0x30)]);
-        let others = [
-            spawn(index, |index| put(index, &[(4, 0x40)])),
-            spawn(index, |index| {
-                remove(index, 3);
-                put(index, &[(2, 0x21)]);
-            }),
-            spawn(index, merge_beside),
-            spawn(index, merge),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| put(index, &[(4, 0x40)]),
+                |index| {
+                    remove(index, 3);
+                    put(index, &[(2, 0x21)]);
+                },
+                merge_beside,
+                merge,
+            ],
+        );
         model.extend([(2, 0x21), (4, 0x40)]);
         model
     });
@@ -134,28 +137,29 @@ fn what_a_merge_leaves_to_writers_is_committed_once_or_not_at_all() {
 fn readers_see_whole_batches_and_what_was_acknowledged() {
     const STORED: &[(u64, u64)] = &[(1, 0x10)];
     explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| {
-                put(index, &[(10, 0xa0), (11, 0xb0)]);
-                assert_eq!(found(index, 0xb0, SearchPath::Tables), [11], "its own write");
-            }),
-            spawn(index, |index| put(index, &[(1, 0x11), (12, 0xc0)])),
-            spawn(index, |index| {
-                for _ in 0..3 {
-                    let reader = index.reader().unwrap();
-                    let has = |key: u64| reader.get(&key.to_be_bytes()).unwrap();
-                    assert_eq!(has(10).is_some(), has(11).is_some(), "half a batch");
-                    assert_eq!(has(1) == Some(0x11), has(12).is_some(), "half a batch");
-                    assert_eq!(reader.len(), reader.documents().unwrap().count() as u64);
-                    let by = |path| reader.search(Query::new(0xb0).distance(0).path(path)).unwrap();
-                    assert_eq!(by(SearchPath::Tables), by(SearchPath::Scan));
-                }
-            }),
-            spawn(index, merge),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| {
+                    put(index, &[(10, 0xa0), (11, 0xb0)]);
+                    assert_eq!(found(index, 0xb0, SearchPath::Tables), [11], "its own write");
+                },
+                |index| put(index, &[(1, 0x11), (12, 0xc0)]),
+                |index| {
+                    for _ in 0..3 {
+                        let reader = index.reader().unwrap();
+                        let has = |key: u64| reader.get(&key.to_be_bytes()).unwrap();
+                        assert_eq!(has(10).is_some(), has(11).is_some(), "half a batch");
+                        assert_eq!(has(1) == Some(0x11), has(12).is_some(), "half a batch");
+                        assert_eq!(reader.len(), reader.documents().unwrap().count() as u64);
+                        let by =
+                            |path| reader.search(Query::new(0xb0).distance(0).path(path)).unwrap();
+                        assert_eq!(by(SearchPath::Tables), by(SearchPath::Scan));
+                    }
+                },
+                merge,
+            ],
+        );
         model.extend([(1, 0x11), (10, 0xa0), (11, 0xb0), (12, 0xc0)]);
         model
     });
@@ -182,17 +186,13 @@ fn readers_beside_a_repacking_find_the_documents_of_their_snapshot() {
     explore_packed(STORED, |index, mut model| {
         put(index, &[(10, 0xa0), (11, 0x20)]);
         remove(index, 3);
-        let others = [
-            spawn(index, read),
-            spawn(index, repack),
-            spawn(index, |index| {
+        together(
+            index,
+            [read, repack, |index| {
                 put(index, &[(1, 0x20)]);
                 read(index);
-            }),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+            }],
+        );
         read(index);
         model.remove(&3);
         model.extend([(10, 0xa0), (11, 0x20), (1, 0x20)]);
@@ -209,15 +209,15 @@ fn of_near_documents_that_come_at_once_one_gets_in() {
         index.insert_batch_if_new(&[document], rule, Durability::Buffered).unwrap();
     }
     explore(STORED, |index, _| {
-        let others = [
-            spawn(index, |index| if_new(index, 10, 0xff01)),
-            spawn(index, |index| if_new(index, 11, 0xff02)),
-            spawn(index, |index| if_new(index, 12, 0xff03)),
-            spawn(index, |index| remove(index, 1)),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| if_new(index, 10, 0xff01),
+                |index| if_new(index, 11, 0xff02),
+                |index| if_new(index, 12, 0xff03),
+                |index| remove(index, 1),
+            ],
+        );
         let stored: Model = index
             .documents()
             .unwrap()
@@ -233,15 +233,15 @@ fn of_near_documents_that_come_at_once_one_gets_in() {
 fn memory_that_is_loaded_beside_writes_answers_as_the_tables_do() {
     const STORED: &[(u64, u64)] = &[(1, 0x10), (2, 0x20)];
     explore(STORED, |index, mut model| {
-        let others = [
-            spawn(index, |index| assert!(index.load_resident(1 << 20).unwrap())),
-            spawn(index, |index| put(index, &[(10, 0xa0)])),
-            spawn(index, |index| remove(index, 2)),
-            spawn(index, |index| put(index, &[(1, 0x11)])),
-        ];
-        for other in others {
-            other.join().unwrap();
-        }
+        together(
+            index,
+            [
+                |index| assert!(index.load_resident(1 << 20).unwrap()),
+                |index| put(index, &[(10, 0xa0)]),
+                |index| remove(index, 2),
+                |index| put(index, &[(1, 0x11)]),
+            ],
+        );
         for fingerprint in [0x10, 0x11, 0x20, 0xa0] {
             let by = |path| found(index, fingerprint, path);
             assert_eq!(by(SearchPath::Resident), by(SearchPath::Tables), "{fingerprint:x}");
