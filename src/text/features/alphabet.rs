@@ -72,7 +72,12 @@ impl Alphabet {
             numbers[code] = UNMET;
         }
         (letters.last, letters.dense) = (LAST_OF_ASCII, 0);
-        (numbers, letters)
+        self.parts()
+    }
+
+    /// Returns the numbers and the list, without clearing them.
+    pub(super) fn parts(&mut self) -> (&mut [u16], &mut Met) {
+        (&mut self.numbers, &mut self.letters)
     }
 
     /// Returns true if every letter has a number of its own.

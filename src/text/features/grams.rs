@@ -71,12 +71,22 @@ impl Start {
     }
 }
 
+/// How far a text was read, and what was written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Read {
+    /// Bytes of the text.
+    at: usize,
+    /// Bytes of letters.
+    end: usize,
+    /// Letters and spaces.
+    len: usize,
+    after_letter: bool,
+}
+
 impl Letters {
     /// Reads the letters and digits of a normalised text.
     ///
     /// Drops marks that are not letters, so that stacked marks do not change a text.
-    // Branchless: whether a word ends is unpredictable.
-    #[allow(clippy::needless_bitwise_bool)]
     pub(super) fn read(&mut self, text: &str) {
         let room = text.len() + WIDEST;
         if self.bytes.len() < room {
@@ -85,14 +95,68 @@ impl Letters {
         if text.is_ascii() {
             return self.read_ascii(text.as_bytes());
         }
-        let room = text.chars().count() + AHEAD + 1;
+        let source = text.as_bytes();
+        let mut read = self.read_plain(source);
+        if read.at < source.len() {
+            read = self.read_numbered(text, read);
+        }
+        let Read { end, len, after_letter, .. } = read;
+        let ends_word = usize::from(len > 0 && !after_letter);
+        (self.len, self.end) = (len - ends_word, end - ends_word);
+        let behind = self.starts.iter_mut().skip(self.len).take(AHEAD + 1);
+        behind.for_each(|start| *start = Start::new(self.end, 0));
+    }
+
+    /// Reads up to the first letter that is not ASCII.
+    ///
+    /// Many texts have quotes or a sign of copyright, and no such letter.
+    // Branchless: whether a word ends is unpredictable.
+    #[allow(clippy::needless_bitwise_bool)]
+    fn read_plain(&mut self, source: &[u8]) -> Read {
+        let bytes = self.bytes.as_mut_slice();
+        let (numbers, alphabet) = self.alphabet.begin();
+        let Read { mut at, end: mut len, mut after_letter, .. } = Read::default();
+        while at < source.len() {
+            while let Some(&byte @ ..0x80) = source.get(at) {
+                let letter = alphabet::of_ascii(byte) > alphabet::SPACE;
+                bytes[len] = if letter { byte } else { b' ' };
+                len += usize::from(letter | after_letter);
+                (at, after_letter) = (at + 1, letter);
+            }
+            while let Some(0x80..) = source.get(at) {
+                let (code, width) = decode(four(source, at));
+                let number = match numbers[code] {
+                    alphabet::UNMET => alphabet.meet(numbers, code),
+                    number => number,
+                };
+                if number > alphabet::SPACE {
+                    return Read { at, end: len, len, after_letter };
+                }
+                let apart = number == alphabet::APART;
+                bytes[len] = b' ';
+                len += usize::from(apart & after_letter);
+                after_letter &= !apart;
+                at += width;
+            }
+        }
+        Read { at, end: len, len, after_letter }
+    }
+
+    /// Reads the rest of a text, and gives every letter an entry.
+    // Branchless: whether a word ends is unpredictable.
+    #[allow(clippy::needless_bitwise_bool)]
+    fn read_numbered(&mut self, text: &str, read: Read) -> Read {
+        let source = text.as_bytes();
+        let room = read.len + text[read.at..].chars().count() + AHEAD + 1;
         if self.starts.len() < room {
             self.starts.resize(room, Start::default());
         }
-        let source = text.as_bytes();
         let (bytes, starts) = (self.bytes.as_mut_slice(), self.starts.as_mut_slice());
-        let (numbers, alphabet) = self.alphabet.begin();
-        let (mut at, mut end, mut len, mut after_letter) = (0, 0, 0, false);
+        for ((at, start), &byte) in starts.iter_mut().enumerate().zip(&bytes[..read.len]) {
+            *start = Start::new(at, alphabet::of_ascii(byte));
+        }
+        let (numbers, alphabet) = self.alphabet.parts();
+        let Read { mut at, mut end, mut len, mut after_letter } = read;
         while at < source.len() {
             while let Some(&byte @ ..0x80) = source.get(at) {
                 let number = alphabet::of_ascii(byte);
@@ -121,10 +185,7 @@ impl Letters {
                 at += width;
             }
         }
-        let ends_word = len > 0 && !after_letter;
-        (self.len, self.end) = (len - usize::from(ends_word), end - usize::from(ends_word));
-        let behind = self.starts.iter_mut().skip(self.len).take(AHEAD + 1);
-        behind.for_each(|start| *start = Start::new(self.end, 0));
+        Read { at, end, len, after_letter }
     }
 
     fn read_ascii(&mut self, text: &[u8]) {
@@ -340,6 +401,28 @@ mod tests {
         for text in ["", "…", "?!", "\u{301}"] {
             assert_eq!(grams(text, 3), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn letters_before_the_first_one_outside_ascii_are_read_like_those_after_it() {
+        let text = "ab — “c”,\u{301} d7\u{301}";
+        assert_eq!(grams(&format!("{text} é"), 3).join("|"), "ab |b c| c |c d| d7|d7 |7 é");
+        let [before, after] = [format!("{text} é"), format!("é {text}")].map(|text| {
+            let mut letters = Letters::default();
+            letters.read(&text);
+            let (bytes, starts) = letters.numbered().unwrap();
+            let of = |start: &Start| (start.number(), bytes[start.at()]);
+            starts[..letters.len()].iter().map(of).collect::<Vec<_>>()
+        });
+        assert_eq!(before[..before.len() - 2], after[2..]);
+    }
+
+    #[test]
+    fn text_with_signs_and_no_other_letters_is_like_ascii() {
+        let mut letters = Letters::default();
+        letters.read("what was read before, été comme hiver, has more letters");
+        letters.read("© a—b\u{301} “c”…");
+        assert_eq!(letters.ascii(), Some(b"a b c".as_slice()));
     }
 
     #[test]
