@@ -108,8 +108,11 @@ fn similarity_by(
 /// Returns the most edits that reach the threshold, or one more because of rounding.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn most_edits(longest: usize, threshold: f64) -> usize {
+    let edits = (1.0 - threshold) * longest as f64;
     // The cast saturates, and a text cannot need more edits than it has characters.
-    (((1.0 - threshold) * longest as f64).ceil() as usize).min(longest)
+    let whole = edits as usize;
+    // Without SSE4.1, `ceil` is a call, and most pairs are only rejected.
+    whole.saturating_add(usize::from(edits > whole as f64)).min(longest)
 }
 
 /// Removes the common prefix and suffix.

@@ -130,11 +130,16 @@ impl EvidenceFile {
         if position as u64 >= self.documents {
             return Ok(Piece::NOWHERE);
         }
-        let mut record = [0; LONGEST];
         let len = Piece::bytes(self.kind);
+        let start = position as u64 * len as u64;
+        let decode = |record| Piece::decode(record, self.kind).expect("the record has all bytes");
+        if let Some(record) = self.records.held(start, len) {
+            return Ok(decode(record));
+        }
+        let mut record = [0; LONGEST];
         let record = record.get_mut(..len).expect("records of phrases are the longest");
-        self.records.read(position as u64 * len as u64, record)?;
-        Ok(Piece::decode(record, self.kind).expect("the record has all bytes"))
+        self.records.read(start, record)?;
+        Ok(decode(record))
     }
 
     fn two(&self, a: usize, b: usize) -> Result<Two> {

@@ -38,11 +38,7 @@ pub(super) struct Outline {
 impl Outline {
     /// Counts the characters of a text.
     pub(super) fn new(text: &str) -> Self {
-        let (counts, chars, dense) = if text.is_ascii() {
-            (count_ascii(text.as_bytes()), text.len(), 0)
-        } else {
-            count_chars(text)
-        };
+        let (counts, chars, dense) = count_chars(text);
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
         let (counts, chars, dense) = (counts.map(number), number(chars), number(dense));
         let most = counts.iter().copied().max().unwrap_or(0);
@@ -209,35 +205,46 @@ const SETS: usize = 4;
 /// Counts all characters per counter, all characters, and dense characters.
 fn count_chars(text: &str) -> ([usize; COUNTERS], usize, usize) {
     let mut sets = [[0; COUNTERS]; SETS];
-    let (mut chars, mut dense) = (0, 0);
-    for c in text.chars() {
-        sets[chars % SETS][counter(c)] += 1;
-        chars += 1;
-        if c >= FIRST_DENSE {
-            dense += usize::from(is_dense(c));
+    let (mut chars, mut dense, mut rest) = (0, 0, text);
+    while !rest.is_empty() {
+        // Even text with other characters is mostly ASCII, which needs no decoding.
+        let (ascii, others) = rest.split_at(ascii_start(rest.as_bytes()));
+        count_ascii(ascii.as_bytes(), &mut sets);
+        chars += ascii.len();
+        let mut others = others.chars();
+        while others.as_str().as_bytes().first().is_some_and(|byte| !byte.is_ascii())
+            && let Some(c) = others.next()
+        {
+            sets[chars % SETS][counter(c)] += 1;
+            chars += 1;
+            if c >= FIRST_DENSE {
+                dense += usize::from(is_dense(c));
+            }
         }
+        rest = others.as_str();
     }
-    (sum(&sets), chars, dense)
+    let counts = std::array::from_fn(|at| sets.iter().map(|set| set[at]).sum());
+    (counts, chars, dense)
 }
 
-/// No character before it is dense.
-const FIRST_DENSE: char = '\u{1100}';
+/// Returns the number of ASCII characters at the beginning.
+fn ascii_start(text: &[u8]) -> usize {
+    let (lanes, _) = text.as_chunks::<32>();
+    let whole = lanes.iter().take_while(|lane| lane.is_ascii()).count() * 32;
+    whole + text[whole..].iter().take_while(|byte| byte.is_ascii()).count()
+}
 
-/// Does what [`count_chars`] does for ASCII.
-fn count_ascii(text: &[u8]) -> [usize; COUNTERS] {
-    let mut sets = [[0; COUNTERS]; SETS];
+fn count_ascii(text: &[u8], sets: &mut [[usize; COUNTERS]; SETS]) {
     let (turns, rest) = text.as_chunks::<SETS>();
     for bytes in turns.iter().map(<[u8; SETS]>::as_slice).chain([rest]) {
         for (set, &byte) in sets.iter_mut().zip(bytes) {
             set[usize::from(byte) % COUNTERS] += 1;
         }
     }
-    sum(&sets)
 }
 
-fn sum(sets: &[[usize; COUNTERS]; SETS]) -> [usize; COUNTERS] {
-    std::array::from_fn(|at| sets.iter().map(|set| set[at]).sum())
-}
+/// No character before it is dense.
+const FIRST_DENSE: char = '\u{1100}';
 
 /// Returns the counter of a character. Capitals and digits, which are rarer, share those of small
 /// letters.
@@ -279,11 +286,19 @@ mod tests {
     }
 
     #[test]
-    fn ascii_is_counted_like_other_text() {
+    fn runs_of_any_length_are_counted_like_single_characters() {
         let ascii: String = (0..=127_u8).cycle().take(1003).map(char::from).collect();
-        let counted = (count_ascii(ascii.as_bytes()), 1003, 0);
-        assert_eq!(counted, count_chars(&ascii));
-        assert_eq!(Outline::new(&ascii).chars, 1003);
+        let texts = [1, 3, 31, 32, 33, 200, 1003].map(|run| {
+            let runs = ascii.as_bytes().chunks(run).map(|run| str::from_utf8(run).unwrap());
+            runs.flat_map(|run| [run, "é晴雨"]).collect::<String>()
+        });
+        for text in texts.iter().chain([&ascii, &"晴".repeat(99)]) {
+            let (counts, chars, dense) = count_chars(text);
+            let mut expected = [0; COUNTERS];
+            text.chars().for_each(|c| expected[counter(c)] += 1);
+            assert_eq!((counts, chars), (expected, text.chars().count()));
+            assert_eq!(dense, text.chars().filter(|&c| is_dense(c)).count());
+        }
     }
 
     #[test]

@@ -68,19 +68,59 @@ impl EvidencePreparer {
     /// [`Error::Corrupt`](crate::Error::Corrupt) if a text is not UTF-8 or phrases do not decode.
     pub fn prepare<'a>(&self, bytes: impl Into<Cow<'a, [u8]>>) -> Result<PreparedEvidence<'a>> {
         let bytes = bytes.into();
-        let (mut terms, seed) = (None, self.seed);
-        let summary = match self.kind {
-            Evidence::Text => {
-                let text = super::utf8(&bytes)?;
-                terms = self.cutter.as_ref().map(|cutter| cutter.cut(text));
-                Summary::Text(Outline::new(text))
+        let (summary, terms) = match self.kind {
+            Evidence::Text => self.of_text(super::utf8(&bytes)?),
+            Evidence::Phrases if bytes.is_empty() => {
+                (Summary::Phrases(PhraseOutline::NOTHING), None)
             }
-            Evidence::Phrases if bytes.is_empty() => Summary::Phrases(PhraseOutline::NOTHING),
-            Evidence::Phrases => Summary::Phrases(PhraseOutline::of_encoded(&bytes)?),
-            Evidence::Nothing | Evidence::Features => Summary::Nothing,
+            Evidence::Phrases => (Summary::Phrases(PhraseOutline::of_encoded(&bytes)?), None),
+            Evidence::Nothing | Evidence::Features => (Summary::Nothing, None),
         };
-        let hash = feature_hash::<u128>(&bytes, seed);
-        Ok(PreparedEvidence { bytes, seed, hash, summary, terms })
+        Ok(self.with_hash(bytes, summary, terms))
+    }
+
+    /// Prepares evidence that is known to be UTF-8, so that nothing is validated.
+    ///
+    /// For a writer of [`Evidence::Text`]; for any other, the same as [`prepare`](Self::prepare).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`prepare`](Self::prepare); none for a text.
+    ///
+    /// ```
+    /// use hamdex::verify::{Evidence, EvidenceWriter};
+    ///
+    /// let writer = EvidenceWriter::new(Evidence::Text, None)?;
+    /// let prepared = writer.preparer().prepare_text("sunny days")?;
+    /// assert_eq!(prepared.evidence(), b"sunny days");
+    /// # Ok::<(), hamdex::Error>(())
+    /// ```
+    pub fn prepare_text<'a>(&self, text: impl Into<Cow<'a, str>>) -> Result<PreparedEvidence<'a>> {
+        let text = text.into();
+        let found = (self.kind == Evidence::Text).then(|| self.of_text(&text));
+        let bytes: Cow<'a, [u8]> = match text {
+            Cow::Borrowed(text) => text.as_bytes().into(),
+            Cow::Owned(text) => text.into_bytes().into(),
+        };
+        match found {
+            Some((summary, terms)) => Ok(self.with_hash(bytes, summary, terms)),
+            None => self.prepare(bytes),
+        }
+    }
+
+    fn of_text(&self, text: &str) -> (Summary, Option<TextTerms>) {
+        let terms = self.cutter.as_ref().map(|cutter| cutter.cut(text));
+        (Summary::Text(Outline::new(text)), terms)
+    }
+
+    fn with_hash<'a>(
+        &self,
+        bytes: Cow<'a, [u8]>,
+        summary: Summary,
+        terms: Option<TextTerms>,
+    ) -> PreparedEvidence<'a> {
+        let hash = feature_hash::<u128>(&bytes, self.seed);
+        PreparedEvidence { bytes, seed: self.seed, hash, summary, terms }
     }
 }
 
@@ -170,8 +210,11 @@ mod tests {
             }
             for part in evidence.chunks(50) {
                 let preparer = many.preparer();
-                let prepared: Vec<_> =
-                    part.par_iter().map(|bytes| preparer.prepare(bytes).unwrap()).collect();
+                let prepare = |bytes: &Vec<u8>| match str::from_utf8(bytes) {
+                    Ok(text) => preparer.prepare_text(text.to_owned()).unwrap(),
+                    Err(_) => preparer.prepare(bytes.clone()).unwrap(),
+                };
+                let prepared: Vec<_> = part.par_iter().map(prepare).collect();
                 for (evidence, bytes) in prepared.into_iter().zip(part) {
                     assert_eq!(evidence.evidence(), bytes);
                     assert!(evidence.memory_usage() > bytes.len());

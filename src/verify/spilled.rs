@@ -113,7 +113,8 @@ impl SpilledBytes {
         SpilledReader { bytes: self.held.as_slice().chain(rest), name: &self.name }
     }
 
-    fn held(&self, start: u64, len: usize) -> Option<&[u8]> {
+    /// Borrows bytes if they are in memory.
+    pub(crate) fn held(&self, start: u64, len: usize) -> Option<&[u8]> {
         let start = usize::try_from(start).ok()?;
         self.held.get(start..start.checked_add(len)?)
     }

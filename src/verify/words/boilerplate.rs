@@ -10,7 +10,6 @@
     reason = "every record begins with its lengths, and every level has an end"
 )]
 
-use std::cmp::Ordering;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 
@@ -107,10 +106,14 @@ struct OwnTerms {
 impl OwnTerms {
     /// Takes terms with their levels, ascending.
     fn new(terms: impl Iterator<Item = (usize, u32)>) -> Self {
-        let mut terms: Vec<_> = terms.collect();
-        terms.sort_by_key(|&(level, _)| level);
-        let ends = std::array::from_fn(|at| terms.partition_point(|&(level, _)| level <= at));
-        Self { terms: terms.into_iter().map(|(_, term)| term).collect(), ends }
+        let mut levels = [const { Vec::new() }; LIMITS];
+        terms.for_each(|(level, term)| levels[level].push(term));
+        let mut end = 0;
+        let ends = levels.each_ref().map(|level| {
+            end += level.len();
+            end
+        });
+        Self { terms: levels.concat().into(), ends }
     }
 
     /// Returns the terms of a level.
@@ -133,16 +136,12 @@ impl Shared {
     fn add(&mut self, ours: &[u32], theirs: &[u32]) {
         self.ours += ours.len();
         self.theirs += theirs.len();
-        let (mut a, mut b) = (ours.iter().peekable(), theirs.iter().peekable());
-        while let (Some(our), Some(their)) = (a.peek(), b.peek()) {
-            let order = our.cmp(their);
-            self.both += usize::from(order == Ordering::Equal);
-            if order != Ordering::Greater {
-                a.next();
-            }
-            if order != Ordering::Less {
-                b.next();
-            }
+        let (mut a, mut b) = (0, 0);
+        // Which of two hashes is smaller is unpredictable, so nothing branches on it.
+        while let (Some(our), Some(their)) = (ours.get(a), theirs.get(b)) {
+            self.both += usize::from(our == their);
+            a += usize::from(our <= their);
+            b += usize::from(their <= our);
         }
     }
 

@@ -52,7 +52,7 @@ pub struct Proofs {
     /// An encoded feature set.
     pub features: Vec<u8>,
     /// The cleaned text.
-    pub text: Vec<u8>,
+    pub text: String,
     /// An encoded set of phrases.
     pub phrases: Vec<u8>,
     /// The evidence that the sink's verification needs, which then is in no other field.
@@ -71,19 +71,18 @@ impl Proofs {
         if let Some(prepared) = &self.prepared {
             return prepared.evidence();
         }
-        let kinds = [&self.features, &self.text, &self.phrases];
-        kinds.into_iter().find(|kind| !kind.is_empty()).map_or(&[], Vec::as_slice)
+        let kinds = [self.features.as_slice(), self.text.as_bytes(), &self.phrases];
+        kinds.into_iter().find(|kind| !kind.is_empty()).unwrap_or_default()
     }
 
     /// Prepares the evidence that the verification needs, and takes it.
     pub(crate) fn prepare(&mut self, preparer: &EvidencePreparer) {
-        let evidence = match preparer.kind() {
-            Evidence::Features => std::mem::take(&mut self.features),
-            Evidence::Text => std::mem::take(&mut self.text),
-            Evidence::Phrases => std::mem::take(&mut self.phrases),
+        let prepared = match preparer.kind() {
+            Evidence::Features => preparer.prepare(std::mem::take(&mut self.features)),
+            Evidence::Text => preparer.prepare_text(std::mem::take(&mut self.text)),
+            Evidence::Phrases => preparer.prepare(std::mem::take(&mut self.phrases)),
             Evidence::Nothing | _ => return,
         };
-        let prepared = preparer.prepare(evidence);
         self.prepared = Some(prepared.expect("it was made as the verification needs it"));
     }
 
@@ -96,7 +95,7 @@ impl Proofs {
         let mut proofs = Self::default();
         let sketch = if wanted.text {
             let (sketch, cleaned) = pipeline.fingerprint_and_cleaned(text);
-            proofs.text = cleaned.into_bytes();
+            proofs.text = cleaned;
             sketch?
         } else {
             pipeline.fingerprint(text)?
@@ -108,7 +107,7 @@ impl Proofs {
             proofs.phrases = PhraseSet::of_text(pipeline, text).encode();
         }
         if wanted.source {
-            proofs.text = text.as_bytes().to_vec();
+            text.clone_into(&mut proofs.text);
         }
         Some((sketch, proofs))
     }
@@ -153,8 +152,8 @@ impl Keeper {
     pub fn push(&mut self, proofs: &Proofs) -> Result<()> {
         let mut kept = false;
         for (writer, proof) in [
-            (&mut self.features, &proofs.features),
-            (&mut self.texts, &proofs.text),
+            (&mut self.features, proofs.features.as_slice()),
+            (&mut self.texts, proofs.text.as_bytes()),
             (&mut self.phrases, &proofs.phrases),
         ] {
             let Some(writer) = writer else { continue };

@@ -86,6 +86,8 @@ pub struct Fields {
     pub encoding: Encoding,
     pub warc_id: WarcId,
     pub(crate) nodes: Vec<Node>,
+    /// Those of the id alone.
+    pub(crate) id_nodes: Vec<Node>,
     /// The default fields, a part each, for rows that lack the chosen one.
     pub(crate) others: Vec<Node>,
 }
@@ -108,6 +110,7 @@ impl Fields {
             encoding: names.encoding,
             warc_id: names.warc_id,
             nodes: Vec::new(),
+            id_nodes: Vec::new(),
             others: Vec::new(),
         };
         let mut nodes = Vec::new();
@@ -116,6 +119,7 @@ impl Fields {
         }
         if names.id.is_some() || !names.alone {
             grow(&mut nodes, &fields.id, Role::Id);
+            grow(&mut fields.id_nodes, &fields.id, Role::Id);
         }
         if !names.alone {
             grow(&mut nodes, FINGERPRINT, Role::Fingerprint);

@@ -45,6 +45,16 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
     parse_beside(fields, line, std::iter::empty())
 }
 
+/// Reads only the id of one line, as [`parse`] does; texts are passed over.
+pub(crate) fn id<'a>(fields: &Fields, line: &'a [u8]) -> Result<Option<&'a str>, Reason> {
+    let mut found = Found::default();
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let visitor = RowVisitor { nodes: &fields.id_nodes, found: &mut found };
+    json.deserialize_map(visitor).map_err(|e| Reason::json(&e))?;
+    json.end().map_err(|e| Reason::json(&e))?;
+    Ok(found.id.filter(|id| *id != "null"))
+}
+
 /// Reads the fields of one line, and takes parts of the text from elsewhere; `None` is null.
 pub(crate) fn parse_beside<'a>(
     fields: &Fields,
@@ -310,6 +320,26 @@ mod tests {
             parse(&fields, br#"{"text":null,"fingerprint":"00","text":"b","text":null}"#).unwrap();
         assert!(row.text.is_none());
         assert_eq!(row.fingerprint.as_deref(), Some("00"));
+    }
+
+    #[test]
+    fn the_id_alone_is_that_of_the_whole_row() {
+        let names = Names { id: Some("meta.id".to_owned()), ..Names::default() };
+        for fields in [fields(), Fields::of(&names, "text")] {
+            let ids = [
+                r#" {"text":"a\n\u00e9b","id":"x\ty","id":17,"meta":{"text":{"id":2},"id":[3]}} "#,
+                r#"{"id":null,"fingerprint":"00","meta":{"id":null}}"#,
+                r#"{"text":["a"],"meta":[{"id":4}]}"#,
+                r#"{"meta.id":"5","meta":{"id":6}}"#,
+            ]
+            .map(|line| {
+                let alone = id(&fields, line.as_bytes()).unwrap();
+                assert_eq!(alone, parse(&fields, line.as_bytes()).unwrap().id, "{line}");
+                alone
+            });
+            assert!(ids[0].is_some() && ids[1].is_none());
+        }
+        assert!(id(&fields(), br#"{"id":1,"text":"a"#).is_err());
     }
 
     #[test]
