@@ -3,12 +3,14 @@
 //! Texts that differ in a few numbers or names are near by every measure. Only the user can judge
 //! whether they mean the same, so the report shows what they share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hamdex::Fingerprint;
 use hamdex::dedup::{Cluster, Decisions};
+use rayon::prelude::*;
 use serde::Serialize;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::algorithms::IdentifyDistinct;
+use similar::{Algorithm, DiffOp, capture_diff};
 
 use super::row::Row;
 
@@ -90,10 +92,12 @@ impl Samples {
     /// Joins groups of one template and returns the dense ones.
     pub(super) fn crowds(&self) -> Vec<Crowd> {
         let mut families: Vec<Crowd> = Vec::new();
-        for &(cluster, size) in &self.groups {
+        let templates = self.groups.par_iter().map(|&(cluster, size)| {
             let texts = self.wanted.values().filter(|(of, _)| *of == cluster);
             let texts: Vec<&str> = texts.filter_map(|(_, text)| text.as_deref()).collect();
-            let template = template(&texts);
+            (cluster, size, template(&texts))
+        });
+        for (cluster, size, template) in templates.collect::<Vec<_>>() {
             let found = families.iter_mut().find_map(|family| {
                 one_template(&family.template, &template).map(|common| (common, family))
             });
@@ -121,36 +125,69 @@ fn one_template(a: &str, b: &str) -> Option<String> {
     if a == b {
         return (!a.is_empty()).then(|| a.to_owned());
     }
-    let said = |text: &str| text.chars().filter(|&c| !c.is_whitespace() && c != GAP_CHAR).count();
-    let common = template(&[a, b]);
     let shorter = said(a).min(said(b));
-    (shorter > 0 && said(&common) as f64 >= ALIKE * shorter as f64).then_some(common)
+    let is_most = |said: usize| shorter > 0 && said as f64 >= ALIKE * shorter as f64;
+    // Most templates have few words in common, in any order, and need not be compared.
+    let common = || Some(template(&[a, b])).filter(|common| is_most(said(common)));
+    is_most(said_by_both(a, b)).then(common).flatten()
+}
+
+/// Returns the number of characters that are neither spaces nor gaps.
+fn said(text: &str) -> usize {
+    text.chars().filter(|&c| !c.is_whitespace() && c != GAP_CHAR).count()
+}
+
+/// Returns the characters of the words that both texts have, in any order.
+fn said_by_both(a: &str, b: &str) -> usize {
+    let cut = if is_spaced(a) { words } else { letters };
+    let mut left: HashMap<&str, usize> = HashMap::new();
+    cut(a).into_iter().for_each(|word| *left.entry(word).or_default() += 1);
+    let both = cut(b).into_iter().filter(|word| match left.get_mut(word) {
+        Some(count @ 1..) => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    });
+    both.map(said).sum()
+}
+
+/// Returns true for a text with spaces between its words.
+fn is_spaced(text: &str) -> bool {
+    let count = text.split_whitespace().count();
+    let long = text.chars().count() > count * LONG_WORD;
+    !long && (count > 1 || text.is_ascii())
 }
 
 /// Returns what all texts share, in order, with gaps for the rest.
 fn template(texts: &[&str]) -> String {
     let Some((first, others)) = texts.split_first() else { return String::new() };
-    let count = words(first).len();
-    let long = first.chars().count() > count * LONG_WORD;
-    let spaced = !long && (count > 1 || first.is_ascii());
-    let cut = |text: &str| if spaced { words(text) } else { letters(text) };
+    let spaced = is_spaced(first);
+    let cut = if spaced { words } else { letters };
     let mut common = cut(first);
     for other in others {
         let other = cut(other);
-        let mut shared: Vec<String> = Vec::new();
-        for op in capture_diff_slices(Algorithm::Myers, &common, &other) {
+        let mut shared: Vec<&str> = Vec::new();
+        for op in differences(&common, &other) {
             if let DiffOp::Equal { old_index, len, .. } = op {
-                shared.extend(common.iter().skip(old_index).take(len).cloned());
-            } else if shared.last().is_none_or(|last| last != GAP) {
-                shared.push(GAP.to_owned());
+                shared.extend(common.iter().skip(old_index).take(len));
+            } else if shared.last().is_none_or(|last| *last != GAP) {
+                shared.push(GAP);
             }
         }
-        shared.dedup_by(|a, b| a == GAP && b == GAP);
+        shared.dedup_by(|a, b| *a == GAP && *b == GAP);
         common = shared;
     }
     let text = common.join(if spaced { " " } else { "" });
     // Texts that have nothing in common have no template.
     if text == GAP { String::new() } else { text }
+}
+
+/// Compares two texts by words or letters, each of which is hashed once.
+fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
+    let numbers = IdentifyDistinct::<u32>::new(a, 0..a.len(), b, 0..b.len());
+    let (ours, theirs) = (numbers.old_lookup(), numbers.new_lookup());
+    capture_diff(Algorithm::Myers, ours, numbers.old_range(), theirs, numbers.new_range())
 }
 
 /// Returns the beginning of a long template.
@@ -161,12 +198,12 @@ fn shown(template: &str) -> String {
     template.chars().take(SHOWN).chain(GAP.chars()).collect()
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
 }
 
-fn letters(text: &str) -> Vec<String> {
-    text.chars().filter(|letter| !letter.is_whitespace()).map(String::from).collect()
+fn letters(text: &str) -> Vec<&str> {
+    text.split("").filter(|letter| !letter.trim().is_empty()).collect()
 }
 
 #[cfg(test)]
