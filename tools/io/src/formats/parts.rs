@@ -6,32 +6,26 @@ use std::ops::Range;
 use serde::de::Deserializer;
 
 use super::fields::{Fields, Node, Role, TEXT_FIELDS};
+use super::row;
 use super::values::{PART_KIND, PART_TEXT, RowVisitor, Scalar, Take, elements};
 
 /// Returns the parts of the text of a good row, each with the bytes of its value in the line.
 pub fn text_parts<'a>(fields: &Fields, line: &'a [u8]) -> Vec<(Range<usize>, Cow<'a, str>)> {
-    let chosen = raw_parts(&fields.nodes, fields.texts.len(), line);
-    let has_any = |parts: &[Vec<&str>]| parts.iter().any(|part| !part.is_empty());
-    let raw = if has_any(&chosen) || fields.others.is_empty() {
-        chosen.into_iter().flatten().collect()
-    } else {
-        first_text(raw_parts(&fields.others, TEXT_FIELDS.len(), line))
+    let Ok(row) = row::parse(fields, line) else { return Vec::new() };
+    let raw = match row.other {
+        _ if row.text.is_none() => Vec::new(),
+        None => raw_parts(&fields.nodes, fields.texts.len(), line),
+        Some(other) => {
+            let others = raw_parts(&fields.others, TEXT_FIELDS.len(), line);
+            others.into_iter().skip(other).take(1).collect()
+        }
     };
     let part = |raw: &'a str| {
         let start = raw.as_ptr().addr() - line.as_ptr().addr();
         let text = serde_json::from_str::<Cow<'a, str>>(raw).ok()?;
         Some((start..start + raw.len(), text))
     };
-    raw.into_iter().filter_map(part).collect()
-}
-
-/// Returns the values of the first field that has a text and nothing else.
-fn first_text(fields: Vec<Vec<&str>>) -> Vec<&str> {
-    let is_text = |raw: &&str| raw.starts_with('"');
-    let has_text = |values: &Vec<&str>| {
-        values.iter().any(is_text) && values.iter().all(|raw| is_text(raw) || *raw == "null")
-    };
-    fields.into_iter().find(has_text).unwrap_or_default()
+    raw.into_iter().flatten().filter_map(part).collect()
 }
 
 /// Returns the values that make the text, as JSON: of each part, in order.
@@ -132,6 +126,7 @@ mod tests {
         let line = r#"{"m":[{"c":[{"type":"text","text":"a"},{"type":"image"}]},{"c":"b"}]}"#;
         assert_eq!(shown(&fields, line), pairs(&[("\"a\"", "a"), ("\"b\"", "b")]));
         assert!(text_parts(&fields, br#"{"m":{"c":{"text":"a"}}}"#).is_empty(), "no list");
+        assert!(text_parts(&fields, br#"{"more":["x",7]}"#).is_empty(), "not only texts");
     }
 
     #[test]
@@ -142,6 +137,7 @@ mod tests {
         assert_eq!(body(r#"{"body":"b","text":"a"}"#), pairs(&[("\"a\"", "a")]));
         assert!(body(r#"{"body":"b","text":null}"#).is_empty());
         assert!(body(r#"{"title":"b"}"#).is_empty());
+        assert!(body(r#"{"body":"b","fingerprint":"00"}"#).is_empty());
         for others in ["\"a\",7", "\"a\",{\"x\":1}", "{\"type\":\"x\",\"text\":[0]},\"a\""] {
             let line = format!("{{\"content\":[{others}],\"body\":\"b\"}}");
             let row = parse(&fields, line.as_bytes()).unwrap();

@@ -18,6 +18,8 @@ pub(crate) struct Row<'a> {
     pub id: Option<&'a str>,
     /// The parts of the text that there are, with line ends between.
     pub text: Option<Cow<'a, str>>,
+    /// The default field that has the text in place of the chosen one, as a part of the others.
+    pub other: Option<usize>,
     /// Why there is no text.
     pub missing: Missing,
     pub fingerprint: Option<Cow<'a, str>>,
@@ -45,7 +47,7 @@ pub(crate) fn parse<'a>(fields: &Fields, line: &'a [u8]) -> Result<Row<'a>, Reas
     parse_beside(fields, line, std::iter::empty())
 }
 
-/// Reads only the id of one line, as [`parse`] does; texts are passed over.
+/// Reads only the id of one line, as [`parse`] does; texts are skipped.
 pub(crate) fn id<'a>(fields: &Fields, line: &'a [u8]) -> Result<Option<&'a str>, Reason> {
     let mut found = Found::default();
     let mut json = serde_json::Deserializer::from_slice(line);
@@ -80,8 +82,9 @@ pub(crate) fn parse_beside<'a>(
         }
     }
     let mut whole = std::mem::take(&mut found.texts).into_iter().fold(Scalar::Missing, Scalar::and);
+    let mut other = None;
     if matches!((&whole, &found.fingerprint), (Scalar::Missing, Scalar::Missing)) {
-        whole = other_text(&fields.others, text)?;
+        (other, whole) = other_text(&fields.others, text)?;
     }
     let (text, missing) = match whole {
         Scalar::Text(text) => (Some(text), Missing::Absent),
@@ -92,6 +95,7 @@ pub(crate) fn parse_beside<'a>(
     Ok(Row {
         id: found.id.filter(|id| *id != "null"),
         text,
+        other,
         missing,
         fingerprint: match found.fingerprint {
             Scalar::Missing | Scalar::Null => None,
@@ -112,20 +116,19 @@ pub(crate) fn parse_beside<'a>(
 }
 
 /// Reads the text of a row that lacks the chosen field, from the first of the others that has one.
-fn other_text<'a>(others: &[Node], row: &'a str) -> Result<Scalar<'a>, Reason> {
+fn other_text<'a>(others: &[Node], row: &'a str) -> Result<(Option<usize>, Scalar<'a>), Reason> {
     if others.is_empty() {
-        return Ok(Scalar::Missing);
+        return Ok((None, Scalar::Missing));
     }
     let mut found = Found::default();
     found.texts.resize_with(TEXT_FIELDS.len(), Scalar::default);
     let mut json = serde_json::Deserializer::from_str(row);
     let visitor = RowVisitor { nodes: others, found: &mut found };
     json.deserialize_map(visitor).map_err(|e| Reason::json(&e))?;
-    let better = |best, next| match (&best, &next) {
-        (Scalar::Missing, _) | (Scalar::Null | Scalar::Other, Scalar::Text(_)) => next,
-        _ => best,
-    };
-    Ok(found.texts.into_iter().fold(Scalar::Missing, better))
+    let texts = &mut found.texts;
+    let first = texts.iter().position(|text| matches!(text, Scalar::Text(_)));
+    let at = first.or_else(|| texts.iter().position(|text| !matches!(text, Scalar::Missing)));
+    Ok((first, at.and_then(|at| texts.get_mut(at)).map(std::mem::take).unwrap_or_default()))
 }
 
 /// Reads a stamp from a value as JSON; numbers keep all their digits.

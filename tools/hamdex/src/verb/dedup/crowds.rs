@@ -141,7 +141,9 @@ fn said(text: &str) -> usize {
 fn said_by_both(a: &str, b: &str) -> usize {
     let cut = if is_spaced(a) { words } else { letters };
     let mut left: HashMap<&str, usize> = HashMap::new();
-    cut(a).into_iter().for_each(|word| *left.entry(word).or_default() += 1);
+    for word in cut(a) {
+        *left.entry(word).or_default() += 1;
+    }
     let both = cut(b).into_iter().filter(|word| match left.get_mut(word) {
         Some(count @ 1..) => {
             *count -= 1;
