@@ -82,8 +82,10 @@ pub(crate) fn list(root: &Path, reading: Reading) -> Result<Tree> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                let what = (root.display().to_string(), error.to_string());
-                tree.documents.unreadable.push(what);
+                let reason =
+                    error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                let name = shown(root, error.path().unwrap_or(root));
+                tree.documents.unreadable.push((name, reason));
                 continue;
             }
         };
@@ -94,7 +96,7 @@ pub(crate) fn list(root: &Path, reading: Reading) -> Result<Tree> {
         if let Some(name) = relative(root, entry.path()) {
             files.push((name, entry.into_path(), size));
         } else {
-            let name = entry.path().display().to_string();
+            let name = shown(root, entry.path());
             tree.documents.unreadable.push((name, "file name is not UTF-8".to_owned()));
         }
     }
@@ -194,6 +196,11 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// Returns the name of what cannot be read.
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
 /// The device that is empty.
 const NULL: &str = "/dev/null";
 
@@ -237,6 +244,20 @@ mod tests {
             std::fs::write(dir.path().join(name), content).unwrap();
         }
         dir
+    }
+
+    /// Other systems refuse such names.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_whose_name_is_not_utf8_is_listed_by_its_name_in_the_tree() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tree();
+        let name = std::ffi::OsStr::from_bytes(b"b/bad\xff.txt");
+        std::fs::write(dir.path().join(name), "x").unwrap();
+        let found = list(dir.path(), Reading::default()).unwrap().documents;
+        assert_eq!(found.files, ["b.txt", "b/c/1"]);
+        let unreadable = ("b/bad\u{fffd}.txt".to_owned(), "file name is not UTF-8".to_owned());
+        assert_eq!(found.unreadable, [unreadable]);
     }
 
     #[test]
