@@ -119,7 +119,7 @@ pub(super) fn for_each<T: Visit>(pipeline: &Inner, scratch: &mut Scratch, mut vi
                 && sift.take_ascii(ascii, n, firsts)
             {
                 sift.count_double();
-                sift.take_ascii(ascii, shorter, firsts);
+                sift.take_shorter(ascii, shorter, firsts);
             } else if !T::BYTES && lengths.are_supported(letters) {
                 numbered.take(letters, lengths, &mut sift);
             } else {

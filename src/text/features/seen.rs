@@ -98,10 +98,11 @@ fn put(slots: &mut [u64], hash: u64, factor: u64) -> bool {
 #[derive(Debug, Default)]
 pub(in crate::text) struct Firsts {
     bits: Vec<u64>,
-    /// Where the distinct n-grams begin.
+    /// Where the distinct n-grams begin: the first `len`.
     places: Vec<usize>,
     /// Hashes of the distinct n-grams.
     hashes: Vec<u64>,
+    len: usize,
 }
 
 /// Number of small letters, digits and the space.
@@ -137,7 +138,7 @@ impl Firsts {
         self.bits.resize(possible.div_ceil(64).max(self.bits.len()), 0);
         self.places.resize(fit(self.places.len()), 0);
         self.hashes.resize(fit(self.hashes.len()), 0);
-        let Self { bits, places, hashes } = self;
+        let Self { bits, places, .. } = self;
         let (before, lasts) = letters.split_at(letters.len().min(N - 1));
         let (mut numbers, mut len) = ([0; N], 0);
         for &letter in before {
@@ -153,19 +154,51 @@ impl Firsts {
             len += usize::from(*word & bit == 0);
             *word |= bit;
         }
-        // Last, because most n-grams of a long text are repeated, and a hash costs more than a bit.
-        for (hash, &at) in hashes.iter_mut().zip(&places[..len]) {
+        self.len = len;
+        self.hash::<N>(letters, seed)
+    }
+
+    /// Returns what [`hashes`](Self::hashes) would, for n-grams of one letter less than last time.
+    ///
+    /// Each of these that is new begins a longer one that is new, except for the last one.
+    pub(super) fn shorter<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
+        const { assert!(0 < N && N < Self::MAX) };
+        let Self { bits, places, len: longer, .. } = self;
+        if let Some(last) = letters.len().checked_sub(N) {
+            places[*longer] = last;
+            *longer += 1;
+        }
+        let mut len = 0;
+        for place in 0..*longer {
+            let at = places[place];
+            let number = number(letters[at..].first_chunk::<N>().expect("an n-gram begins here"));
+            let word = &mut bits[number as usize >> 6];
+            let bit = 1 << (number & 63);
+            places[len] = at;
+            len += usize::from(*word & bit == 0);
+            *word |= bit;
+        }
+        self.len = len;
+        self.hash::<N>(letters, seed)
+    }
+
+    /// Hashes the distinct n-grams and clears their bits.
+    ///
+    /// Last, because most n-grams of a long text are repeated, and a hash costs more than a bit.
+    fn hash<const N: usize>(&mut self, letters: &[u8], seed: u64) -> &[u64] {
+        let Self { bits, places, hashes, len } = self;
+        for (hash, &at) in hashes.iter_mut().zip(&places[..*len]) {
             let gram = letters[at..].first_chunk::<N>().expect("an n-gram begins here");
             *hash = feature_hash(gram, seed);
             bits[number(gram) as usize >> 6] = 0;
         }
-        &hashes[..len]
+        &hashes[..*len]
     }
 
     /// Shrinks lists larger than `bytes`.
     pub(in crate::text) fn release_above(&mut self, bytes: usize) {
         if self.hashes.capacity() * size_of::<u64>() > bytes {
-            (self.places, self.hashes) = (Vec::new(), Vec::new());
+            (self.places, self.hashes, self.len) = (Vec::new(), Vec::new(), 0);
         }
     }
 }
@@ -249,6 +282,25 @@ mod tests {
                 check::<3>(&mut firsts, letters.as_bytes());
                 check::<4>(&mut firsts, letters.as_bytes());
             }
+        }
+    }
+
+    #[test]
+    fn shorter_grams_are_those_of_a_second_look() {
+        fn check<const N: usize, const M: usize>(firsts: &mut Firsts, letters: &[u8]) {
+            firsts.hashes::<N>(letters, 5);
+            let shorter = firsts.shorter::<M>(letters, 5).to_vec();
+            assert_eq!(shorter, firsts.hashes::<M>(letters, 5), "{M}: {letters:?}");
+        }
+        let seed = 8;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut firsts = Firsts::default();
+        for len in (0..40).chain([1000, 100_000]) {
+            let alphabet = &b" abcdefghijklmnopqrstuvwxyz0123456789"[..rng.usize(1..=37)];
+            let letters: Vec<u8> = (0..len).map(|_| *rng.choice(alphabet).unwrap()).collect();
+            check::<4, 3>(&mut firsts, &letters);
+            check::<3, 2>(&mut firsts, &letters);
+            check::<2, 1>(&mut firsts, &letters);
         }
     }
 

@@ -127,6 +127,21 @@ impl<'s, V: Visit> Sift<'s, V> {
         true
     }
 
+    /// Takes the n-grams of one letter less, after those of ASCII letters were taken.
+    pub(super) fn take_shorter(&mut self, letters: &[u8], n: usize, firsts: &mut Firsts) {
+        if self.distinct.is_none() {
+            self.take_bytes(letters, n);
+            return;
+        }
+        let hashes = match n {
+            1 => firsts.shorter::<1>(letters, self.seed),
+            2 => firsts.shorter::<2>(letters, self.seed),
+            3 => firsts.shorter::<3>(letters, self.seed),
+            _ => return,
+        };
+        visit_alike(&mut self.visit, hashes, self.times);
+    }
+
     /// Returns true if repeated features count once.
     pub(super) fn is_distinct(&self) -> bool {
         self.distinct.is_some()
