@@ -63,7 +63,7 @@ pub(crate) fn parse_beside<'a>(
     line: &'a [u8],
     texts: impl Iterator<Item = (usize, Option<&'a str>)>,
 ) -> Result<Row<'a>, Reason> {
-    let text = std::str::from_utf8(line).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
+    let text = simdutf8::compat::from_utf8(line).map_err(|e| Reason::Utf8(e.valid_up_to()))?;
     // Else a truncated string would be reported as one with a line end in it.
     let text = text.trim_end();
     if !text.trim_start().starts_with('{') {
