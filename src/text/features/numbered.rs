@@ -202,22 +202,20 @@ impl Numbered {
                 let dense = run.iter().position(|start| grams.kinds.dense && start.is_dense());
                 let dense = dense.unwrap_or(run.len());
                 if grams.kinds.few && dense >= N {
-                    let run = &run[..dense];
-                    at += grams.take_run::<N, M>(run, at, &mut found, &mut doubled);
-                    continue;
-                }
-                if D == 2 && dense == 0 && grams.kinds.dense_few {
+                    at += grams.take_run::<N>(&run[..dense], at, &mut found);
+                } else if D == 2 && dense == 0 && grams.kinds.dense_few {
                     let begins = &starts[at..=last];
-                    let doubles = (M > 0).then_some(&mut doubled);
-                    at += grams.take_dense_run(begins, at, singles, &mut found, doubles);
-                    continue;
+                    at += grams.take_dense_run(begins, at, singles, &mut found);
+                } else {
+                    grams.take_fitted::<N, D>(window(starts, at), at, singles, &mut found);
+                    at += 1;
                 }
-                let letters = window(starts, at);
-                grams.take_fitted::<N, D>(letters, at, singles, &mut found);
-                if M > 0 {
-                    grams.take_fitted::<M, E>(letters, at, false, &mut doubled);
+            }
+            if M > 0 {
+                // Each shorter n-gram that is new begins a longer one that is new.
+                for at in found.firsts() {
+                    grams.take_fitted::<M, E>(window(starts, at), at, false, &mut doubled);
                 }
-                at += 1;
             }
             self.len = grams.len;
             sift.take_found((bytes, starts), found.take(), 1);
@@ -275,6 +273,11 @@ impl Found {
         // Branchless: whether an n-gram is new is unpredictable; the next overwrites an old one.
         self.places[self.len] = at << 3 | n;
         self.len += usize::from(new);
+    }
+
+    /// Returns the indexes of the first letters.
+    fn firsts(&self) -> impl Iterator<Item = usize> {
+        self.places[..self.len].iter().map(|place| place >> 3)
     }
 
     fn take(&mut self) -> &[usize] {
@@ -341,13 +344,7 @@ impl Grams<'_> {
 
     /// Takes the n-grams of a run of few letters, none of them dense; returns their number.
     #[inline(always)]
-    fn take_run<const N: usize, const M: usize>(
-        &mut self,
-        run: &[Start],
-        at: usize,
-        found: &mut Found,
-        doubled: &mut Found,
-    ) -> usize {
+    fn take_run<const N: usize>(&mut self, run: &[Start], at: usize, found: &mut Found) -> usize {
         let digits = self.kinds.digits;
         let mask = (0..N).fold(0, |mask, _| mask << digits | ((1 << digits) - 1));
         let (before, lasts) = run.split_at((N - 1).min(run.len()));
@@ -362,15 +359,6 @@ impl Grams<'_> {
                     _ => self.others.insert(QUADS | rolled as u64),
                 };
             found.push(at, N, new);
-            if M > 0 {
-                let number = rolled >> digits;
-                let new = !self.distinct
-                    || match M {
-                        2 => self.set_small(self.kinds.pairs + number),
-                        _ => self.set_large(number),
-                    };
-                doubled.push(at, M, new);
-            }
         }
         lasts.len()
     }
@@ -378,8 +366,8 @@ impl Grams<'_> {
     /// Takes the pairs that begin with dense letters, and the single letters; returns the number
     /// of pairs.
     ///
-    /// Singles go to `doubled` if it is given, else to `found` if `singles` is set. The numbers of
-    /// all letters must fit in `dense_digits`. The last letter of `run` begins no pair.
+    /// Takes single letters only if `singles` is set. The numbers of all letters must fit in
+    /// `dense_digits`. The last letter of `run` begins no pair.
     #[inline(always)]
     fn take_dense_run(
         &mut self,
@@ -387,7 +375,6 @@ impl Grams<'_> {
         at: usize,
         singles: bool,
         found: &mut Found,
-        mut doubled: Option<&mut Found>,
     ) -> usize {
         let Kinds { dense_digits: digits, dense_pairs, .. } = self.kinds;
         let of = |start: Start| usize::from(start.number());
@@ -401,10 +388,7 @@ impl Grams<'_> {
             let bit = dense_pairs + (letter << (digits + 1) | other);
             let new = !self.distinct || self.set_large(bit);
             found.push(at, 2, new);
-            if let Some(doubled) = doubled.as_deref_mut() {
-                let new = !self.distinct || self.set_small(letter);
-                doubled.push(at, 1, new);
-            } else if singles {
+            if singles {
                 let new = !self.distinct || self.set_small(letter);
                 found.push(at, 1, new);
             }
