@@ -9,7 +9,7 @@ use crate::text::form::letter::{is_dense, is_letter};
 use crate::text::form::unicode::table;
 
 /// Number of characters not seen in this text yet.
-pub(super) const UNMET: u16 = 0;
+const UNMET: u16 = 0;
 /// Number of characters that are not letters and end a word.
 pub(super) const APART: u16 = 1;
 /// Number of marks, which are dropped.
@@ -97,9 +97,18 @@ impl Alphabet {
 }
 
 impl Met {
+    /// Returns the number of a character outside ASCII, given by its code point.
+    #[inline]
+    pub(super) fn number(&mut self, numbers: &mut [u16], code: usize) -> u16 {
+        match numbers[code] {
+            UNMET => self.meet(numbers, code),
+            number => number,
+        }
+    }
+
     /// Assigns a number to a character outside ASCII, given by its code point.
     #[inline(never)]
-    pub(super) fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
+    fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
         let c = u32::try_from(code).ok().and_then(char::from_u32).expect("the text is UTF-8");
         let number = match c {
             _ if !is_letter(c) && table().class(c).is_mark() => MARK,

@@ -125,10 +125,7 @@ impl Letters {
             }
             while let Some(0x80..) = source.get(at) {
                 let (code, width) = decode(four(source, at));
-                let number = match numbers[code] {
-                    alphabet::UNMET => alphabet.meet(numbers, code),
-                    number => number,
-                };
+                let number = alphabet.number(numbers, code);
                 if number > alphabet::SPACE {
                     return Read { at, end: len, len, after_letter };
                 }
@@ -169,10 +166,7 @@ impl Letters {
             while let Some(0x80..) = source.get(at) {
                 let encoded = four(source, at);
                 let (code, width) = decode(encoded);
-                let number = match numbers[code] {
-                    alphabet::UNMET => alphabet.meet(numbers, code),
-                    number => number,
-                };
+                let number = alphabet.number(numbers, code);
                 let letter = number > alphabet::SPACE;
                 let apart = number == alphabet::APART;
                 let kept = letter | (apart & after_letter);
