@@ -146,13 +146,9 @@ impl Firsts {
         }
         for (at, &last) in lasts.iter().enumerate() {
             roll(&mut numbers, last);
-            let number = numbers[N - 1];
-            let word = &mut bits[number as usize >> 6];
             // Branchless: whether an n-gram is new is unpredictable.
-            let bit = 1 << (number & 63);
             places[len] = at;
-            len += usize::from(*word & bit == 0);
-            *word |= bit;
+            len += usize::from(set(bits, numbers[N - 1] as usize));
         }
         self.len = len;
         self.hash::<N>(letters, seed)
@@ -171,12 +167,9 @@ impl Firsts {
         let mut len = 0;
         for place in 0..*longer {
             let at = places[place];
-            let number = number(letters[at..].first_chunk::<N>().expect("an n-gram begins here"));
-            let word = &mut bits[number as usize >> 6];
-            let bit = 1 << (number & 63);
+            let gram = letters[at..].first_chunk::<N>().expect("an n-gram begins here");
             places[len] = at;
-            len += usize::from(*word & bit == 0);
-            *word |= bit;
+            len += usize::from(set(bits, number(gram) as usize));
         }
         self.len = len;
         self.hash::<N>(letters, seed)
@@ -201,6 +194,15 @@ impl Firsts {
             (self.places, self.hashes, self.len) = (Vec::new(), Vec::new(), 0);
         }
     }
+}
+
+/// Sets a bit; returns true if it was not set.
+#[inline]
+fn set(bits: &mut [u64], bit: usize) -> bool {
+    let word = &mut bits[bit / 64];
+    let new = *word >> (bit % 64) & 1 == 0;
+    *word |= 1 << (bit % 64);
+    new
 }
 
 /// Returns the number of an n-gram among all n-grams of its length.
