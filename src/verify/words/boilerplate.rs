@@ -333,6 +333,20 @@ mod tests {
     }
 
     #[test]
+    fn copies_of_one_article_on_two_sites_pass() {
+        let article = "the council wants to build a bridge over the river, and the people of the \
+            valley, who were asked in spring, want the bridge too. the river rose in april, the \
+            valley was cut off for a week, and the council had no bridge and no boats";
+        // Each site has its name above and below.
+        let on = |site: &str| {
+            format!("{site}\na bridge for the valley\n{article}\ncopyright {site}\nwrite to {site}")
+        };
+        let sites = ["daily herald", "morning courier", "valley post"].map(on);
+        let evidence = written(&sites);
+        assert!(passes(&evidence, CHECK, 0, 1) && passes(&evidence, CHECK, 1, 2));
+    }
+
+    #[test]
     fn numbers_and_codes_are_not_own_words() {
         let codes = ["1200", "3.5", "x7k2p9q", "rr123456cn", "17:30"];
         assert!([(0, 1), (2, 3), (1, 4)].iter().all(|&(a, b)| passes(&with(&codes), CHECK, a, b)));
