@@ -54,6 +54,8 @@ pub(super) struct Alphabet {
 #[derive(Debug, Default)]
 pub(super) struct Met {
     codes: Vec<usize>,
+    /// For each dense letter, the index of its first occurrence.
+    dense_firsts: Vec<usize>,
     /// The highest number of a letter that is not dense.
     last: u16,
     /// The highest number of a dense letter; above [`MOST`] if some letters share a number.
@@ -72,6 +74,7 @@ impl Alphabet {
             numbers[code] = UNMET;
         }
         (letters.last, letters.dense) = (LAST_OF_ASCII, 0);
+        letters.dense_firsts.clear();
         self.parts()
     }
 
@@ -90,6 +93,11 @@ impl Alphabet {
         self.letters.last
     }
 
+    /// Returns the indexes of the first occurrences of the dense letters.
+    pub(super) fn dense_firsts(&self) -> &[usize] {
+        &self.letters.dense_firsts
+    }
+
     /// Returns the number of dense letters.
     pub(super) fn dense(&self) -> u16 {
         self.letters.dense
@@ -98,22 +106,40 @@ impl Alphabet {
 
 impl Met {
     /// Returns the number of a character outside ASCII, given by its code point.
+    ///
+    /// `index` is that of its entry, if it is a letter.
     #[inline]
-    pub(super) fn number(&mut self, numbers: &mut [u16], code: usize) -> u16 {
+    pub(super) fn number(&mut self, numbers: &mut [u16], code: usize, index: usize) -> u16 {
         match numbers[code] {
-            UNMET => self.meet(numbers, code),
+            UNMET => self.meet(numbers, code, index),
             number => number,
         }
     }
 
+    /// Returns the numbers of two characters, if both are dense letters.
+    #[inline]
+    pub(super) fn dense_pair(
+        &mut self,
+        numbers: &mut [u16],
+        [first, second]: [usize; 2],
+        index: usize,
+    ) -> Option<[u16; 2]> {
+        let dense = |number: u16| (number & Start::DENSE != 0).then_some(number);
+        let first = dense(self.number(numbers, first, index))?;
+        // After a character that is no letter, the index of the second would be another one.
+        let second = dense(self.number(numbers, second, index + 1))?;
+        Some([first, second])
+    }
+
     /// Assigns a number to a character outside ASCII, given by its code point.
     #[inline(never)]
-    fn meet(&mut self, numbers: &mut [u16], code: usize) -> u16 {
+    fn meet(&mut self, numbers: &mut [u16], code: usize, index: usize) -> u16 {
         let c = u32::try_from(code).ok().and_then(char::from_u32).expect("the text is UTF-8");
         let number = match c {
             _ if !is_letter(c) && table().class(c).is_mark() => MARK,
             _ if !is_letter(c) => APART,
             _ if is_dense(c) => {
+                self.dense_firsts.push(index);
                 self.dense = (self.dense + 1).min(MOST + 1);
                 Start::DENSE | self.dense.min(MOST)
             }

@@ -8,7 +8,7 @@
 
 use super::alphabet::{self, Alphabet};
 use super::numbered::Lengths;
-use crate::text::form::letter::{WIDEST, decode, four};
+use crate::text::form::letter::{WIDEST, decode, four, pair};
 
 /// Maps letters and digits to themselves, and all other bytes to a space.
 static ASCII_LETTERS: [u8; 128] = ascii_letters();
@@ -36,6 +36,9 @@ pub(in crate::text) struct Letters {
     len: usize,
     alphabet: Alphabet,
 }
+
+/// First byte of the first dense letters of three bytes.
+const FIRST_OF_DENSE: u8 = 0xe3;
 
 /// Entries that [`Numbered`](super::numbered::Numbered) may read after the last letter.
 pub(super) const AHEAD: usize = 4;
@@ -88,7 +91,8 @@ impl Letters {
     ///
     /// Drops marks that are not letters, so that stacked marks do not change a text.
     pub(super) fn read(&mut self, text: &str) {
-        let room = text.len() + WIDEST;
+        // Whole words are written after the last letter.
+        let room = text.len() + size_of::<u64>();
         if self.bytes.len() < room {
             self.bytes.resize(room, 0);
         }
@@ -125,7 +129,7 @@ impl Letters {
             }
             while let Some(0x80..) = source.get(at) {
                 let (code, width) = decode(four(source, at));
-                let number = alphabet.number(numbers, code);
+                let number = alphabet.number(numbers, code, len);
                 if number > alphabet::SPACE {
                     return Read { at, end: len, len, after_letter };
                 }
@@ -163,10 +167,22 @@ impl Letters {
                 let kept = usize::from(letter | after_letter);
                 (at, end, len, after_letter) = (at + 1, end + kept, len + kept, letter);
             }
-            while let Some(0x80..) = source.get(at) {
+            while let Some(&lead @ 0x80..) = source.get(at) {
+                while lead >= FIRST_OF_DENSE
+                    && let Some((codes, encoded)) = pair(source, at)
+                    && let Some([first, second]) = alphabet.dense_pair(numbers, codes, len)
+                {
+                    starts[len] = Start::new(end, first);
+                    starts[len + 1] = Start::new(end + 3, second);
+                    bytes[end..end + encoded.len()].copy_from_slice(&encoded);
+                    (at, end, len, after_letter) = (at + 6, end + 6, len + 2, true);
+                }
+                if source[at].is_ascii() {
+                    break;
+                }
                 let encoded = four(source, at);
                 let (code, width) = decode(encoded);
-                let number = alphabet.number(numbers, code);
+                let number = alphabet.number(numbers, code, len);
                 let letter = number > alphabet::SPACE;
                 let apart = number == alphabet::APART;
                 let kept = letter | (apart & after_letter);
@@ -194,6 +210,11 @@ impl Letters {
         }
         len -= usize::from(len > 0 && !after_letter);
         (self.len, self.end) = (len, len);
+    }
+
+    /// Returns the indexes of the first occurrences of the dense letters.
+    pub(super) fn dense_firsts(&self) -> &[usize] {
+        self.alphabet.dense_firsts()
     }
 
     fn starts(&self) -> &[Start] {

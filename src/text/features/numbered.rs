@@ -40,7 +40,7 @@ impl Lengths {
 /// The set of a text's n-grams, by the numbers of their letters.
 #[derive(Debug, Default)]
 pub(in crate::text) struct Numbered {
-    /// Bits of single dense letters and of pairs, at the offsets in [`Kinds`].
+    /// Bits of pairs of few letters.
     small: Vec<u64>,
     /// Bits of other n-grams, at the offsets in [`Kinds`].
     large: Vec<u64>,
@@ -65,7 +65,6 @@ struct Kinds {
     dense_few: bool,
     /// Whether there are dense letters.
     dense: bool,
-    pairs: usize,
     dense_pairs: usize,
 }
 
@@ -102,11 +101,9 @@ impl Kinds {
             ..Self::default()
         };
         let bits = |digits: u32| (1_usize << digits).next_multiple_of(64);
-        kinds.pairs = if dense > 0 { bits(dense) } else { 0 };
         kinds.dense_pairs = bits(3 * kinds.digits);
         let dense_pairs = if dense > 0 { bits(2 * kinds.dense_digits + 1) } else { 0 };
-        let (small, large) =
-            (kinds.pairs + bits(2 * kinds.digits), kinds.dense_pairs + dense_pairs);
+        let (small, large) = (bits(2 * kinds.digits), kinds.dense_pairs + dense_pairs);
         (kinds, small / 64, large / 64)
     }
 
@@ -116,8 +113,7 @@ impl Kinds {
         let number = || letters.iter().fold(0, |all, number| all << self.digits | number);
         let few = any >> self.digits == 0;
         match letters[..] {
-            [letter] if letter & DENSE != 0 => Place::Small(letter & !DENSE),
-            [_, _] if few => Place::Small(self.pairs + number()),
+            [_, _] if few => Place::Small(number()),
             [_, _, _] if few => Place::Large(number()),
             [_, _, _, _] if few => Place::Other(QUADS | number() as u64),
             [first, second] if first & DENSE != 0 && (any & !DENSE) >> self.dense_digits == 0 => {
@@ -183,19 +179,29 @@ impl Numbered {
         let distinct = sift.is_distinct();
         // The shorter n-grams at the end go first, so that they count once and not double.
         let mut grams = self.grams(distinct);
-        grams.take_ends::<N, D>(starts, full..text.len(), singles, &mut found);
+        grams.take_ends::<N, D>(starts, full..text.len(), &mut found);
         if M > 0 {
-            grams.take_fitted::<M, E>(window(starts, full), full, false, &mut doubled);
-            grams.take_ends::<M, E>(starts, full + 1..text.len(), false, &mut doubled);
+            grams.take_fitted::<M, E>(window(starts, full), full, &mut doubled);
+            grams.take_ends::<M, E>(starts, full + 1..text.len(), &mut doubled);
         }
         self.len = grams.len;
         // Empties the lists, because one batch of the text can fill them.
         sift.take_found((bytes, starts), found.take(), 1);
         sift.take_found((bytes, starts), doubled.take(), 2);
+        if singles {
+            take_dense(text, 1, sift);
+        }
+        // If repeats count, a letter is both a single one and an n-gram.
+        if D == 1 && !(singles && distinct) {
+            take_dense(text, 1, sift);
+        }
+        if E == 1 {
+            take_dense(text, 2, sift);
+        }
         let mut at = 0;
         while at < full {
             let mut grams = self.grams(distinct);
-            let last = (at + BATCH / 2).min(full);
+            let last = (at + BATCH).min(full);
             while at < last {
                 // A run of one kind of few letters gets rolling numbers.
                 let run = &starts[at..last + N - 1];
@@ -205,16 +211,16 @@ impl Numbered {
                     at += grams.take_run::<N>(&run[..dense], at, &mut found);
                 } else if D == 2 && dense == 0 && grams.kinds.dense_few {
                     let begins = &starts[at..=last];
-                    at += grams.take_dense_run(begins, at, singles, &mut found);
+                    at += grams.take_dense_run(begins, at, &mut found);
                 } else {
-                    grams.take_fitted::<N, D>(window(starts, at), at, singles, &mut found);
+                    grams.take_fitted::<N, D>(window(starts, at), at, &mut found);
                     at += 1;
                 }
             }
             if M > 0 {
                 // Each shorter n-gram that is new begins a longer one that is new.
                 for at in found.firsts() {
-                    grams.take_fitted::<M, E>(window(starts, at), at, false, &mut doubled);
+                    grams.take_fitted::<M, E>(window(starts, at), at, &mut doubled);
                 }
             }
             self.len = grams.len;
@@ -245,6 +251,25 @@ impl Numbered {
         }
         self.others.release_above(bytes);
     }
+}
+
+/// Takes single dense letters: the distinct ones, or all of them if repeats count.
+fn take_dense<V: Visit>(text: &Letters, times: u32, sift: &mut Sift<'_, V>) {
+    let (bytes, starts) = text.numbered().expect("the lengths are supported");
+    let distinct = sift.is_distinct();
+    let mut found = Found::default();
+    let mut take = |at: usize| {
+        found.push(at, 1, true);
+        if found.len == BATCH {
+            sift.take_found((bytes, starts), found.take(), times);
+        }
+    };
+    if distinct {
+        text.dense_firsts().iter().copied().for_each(&mut take);
+    } else {
+        (0..text.len()).filter(|&at| starts[at].is_dense()).for_each(&mut take);
+    }
+    sift.take_found((bytes, starts), found.take(), times);
 }
 
 /// Returns a letter and the [`AHEAD`] entries after it.
@@ -303,16 +328,12 @@ impl Grams<'_> {
         &mut self,
         letters: &[Start; AHEAD + 1],
         at: usize,
-        singles: bool,
         found: &mut Found,
     ) {
-        if letters[0].is_dense() {
-            if singles {
-                self.take::<1>(letters, at, found);
-            }
-            self.take::<D>(letters, at, found);
-        } else {
+        if !letters[0].is_dense() {
             self.take::<N>(letters, at, found);
+        } else if D > 1 {
+            self.take::<D>(letters, at, found);
         }
     }
 
@@ -323,18 +344,15 @@ impl Grams<'_> {
         &mut self,
         starts: &[Start],
         ends: std::ops::Range<usize>,
-        singles: bool,
         found: &mut Found,
     ) {
         let is_dense = |at: usize| starts[at].is_dense();
         for at in ends.clone() {
             let (letters, left) = (window(starts, at), ends.end - at);
             let after_dense = at > 0 && is_dense(at - 1);
-            if is_dense(at) && singles {
-                self.take::<1>(letters, at, found);
-            }
             match if is_dense(at) { D } else { left } {
                 len if len > left || !(is_dense(at) || (after_dense && left >= D)) => {}
+                1 if is_dense(at) => {}
                 1 => self.take::<1>(letters, at, found),
                 2 => self.take::<2>(letters, at, found),
                 _ => self.take::<3>(letters, at, found),
@@ -354,7 +372,7 @@ impl Grams<'_> {
             rolled = roll(rolled, last) & mask;
             let new = !self.distinct
                 || match N {
-                    2 => self.set_small(self.kinds.pairs + rolled),
+                    2 => self.set_small(rolled),
                     3 => self.set_large(rolled),
                     _ => self.others.insert(QUADS | rolled as u64),
                 };
@@ -363,19 +381,12 @@ impl Grams<'_> {
         lasts.len()
     }
 
-    /// Takes the pairs that begin with dense letters, and the single letters; returns the number
-    /// of pairs.
+    /// Takes the pairs that begin with dense letters; returns their number.
     ///
-    /// Takes single letters only if `singles` is set. The numbers of all letters must fit in
-    /// `dense_digits`. The last letter of `run` begins no pair.
+    /// The numbers of all letters must fit in `dense_digits`. The last letter of `run` begins no
+    /// pair.
     #[inline(always)]
-    fn take_dense_run(
-        &mut self,
-        run: &[Start],
-        at: usize,
-        singles: bool,
-        found: &mut Found,
-    ) -> usize {
+    fn take_dense_run(&mut self, run: &[Start], at: usize, found: &mut Found) -> usize {
         let Kinds { dense_digits: digits, dense_pairs, .. } = self.kinds;
         let of = |start: Start| usize::from(start.number());
         let mut count = 0;
@@ -388,10 +399,6 @@ impl Grams<'_> {
             let bit = dense_pairs + (letter << (digits + 1) | other);
             let new = !self.distinct || self.set_large(bit);
             found.push(at, 2, new);
-            if singles {
-                let new = !self.distinct || self.set_small(letter);
-                found.push(at, 1, new);
-            }
             count += 1;
         }
         count

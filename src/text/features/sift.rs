@@ -158,7 +158,12 @@ impl<'s, V: Visit> Sift<'s, V> {
         for (slot, found) in hashes.iter_mut().zip(found) {
             let (first, length) = (found >> 3, found & 7);
             let gram = &bytes[starts[first].at()..starts[first + length].at()];
-            *slot = feature_hash(gram, self.seed);
+            // With a length known at compile time, the hash is a few instructions.
+            *slot = match gram.len() {
+                3 => hash::<3>(gram, self.seed),
+                6 => hash::<6>(gram, self.seed),
+                _ => feature_hash(gram, self.seed),
+            };
         }
         visit_alike(&mut self.visit, hashes, times);
     }
@@ -220,6 +225,12 @@ impl<'s, V: Visit> Sift<'s, V> {
         }
         self.len = 0;
     }
+}
+
+#[inline]
+fn hash<const N: usize>(gram: &[u8], seed: u64) -> u64 {
+    let gram: &[u8; N] = gram.first_chunk().expect("it has this length");
+    feature_hash(gram, seed)
 }
 
 /// Visits features of one weight.

@@ -244,8 +244,14 @@ mod tests {
         let usual: Vec<char> = "aZ  \n\teé中가яΣกЙｶ\u{301}\u{323}\u{200c}\u{ad}".chars().collect();
         let mut random = fastrand::Rng::with_seed(9);
         for c in '\0'..=char::MAX {
-            let text = format!("a{c} {c}\u{301}é{c}中{c}B");
-            assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+            for text in [
+                format!("a{c} {c}\u{301}é{c}中{c}B"),
+                // Blocks of Chinese.
+                format!("中{c}文字 文字文字{c}\u{3099}文字文字"),
+                format!("中文字文字 文{c}{c}か文字文字文字"),
+            ] {
+                assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+            }
         }
         for _ in 0..300_000 {
             let text: String = (0..random.usize(..9))
@@ -255,6 +261,18 @@ mod tests {
                 })
                 .collect();
             assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn blocks_of_chinese_end_anywhere() {
+        for odd in
+            ["か\u{3099}", "e\u{301}", "  ", " \n", "\t", "，", "。", "ガ", "\u{3000}", "ﾞ", "Ｂ"]
+        {
+            for before in 0..40 {
+                let text = format!("中{}{odd}文字文字文字文字 文字", "x".repeat(before));
+                assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
+            }
         }
     }
 

@@ -29,6 +29,22 @@ pub(in crate::text) fn decode([a, b, c, d]: [u8; WIDEST]) -> (usize, usize) {
     }
 }
 
+/// Returns the first two characters at an offset, if each has three bytes and two more follow.
+///
+/// Also returns their bytes. Chinese, Japanese and Korean text is made of such pairs.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // masked at once
+pub(in crate::text) fn pair(source: &[u8], at: usize) -> Option<([usize; 2], [u8; 8])> {
+    const LEADS: u64 = 0xf000_00f0 << 32;
+    let bytes = source.get(at..)?.first_chunk()?;
+    let word = u64::from_be_bytes(*bytes);
+    let code = |from: u32| {
+        let three = (word >> from) as usize;
+        (three & 0xf_0000) >> 4 | (three & 0x3f00) >> 2 | (three & 0x3f)
+    };
+    (word & LEADS == 0xe000_00e0 << 32).then(|| ([code(40), code(16)], *bytes))
+}
+
 /// Returns true for a letter or a digit of any script.
 #[inline]
 pub(in crate::text) fn is_letter(c: char) -> bool {

@@ -3,6 +3,7 @@
 pub(super) mod casefold;
 pub(super) mod clean;
 pub(super) mod encoding;
+pub(super) mod even;
 pub(super) mod html;
 pub(super) mod letter;
 pub(super) mod normalise;

@@ -2,18 +2,13 @@
 //!
 //! Unicode NFKC (full-width forms, ligatures, composed accents), lower case, folded white space, no
 //! invisible characters. Normalising twice equals normalising once.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "tables have an entry for every byte, and offsets are within the text"
-)]
-
 use std::sync::LazyLock;
 
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::simple::Simple;
-use super::unicode::{Fold, Form, is_white as is_white_space};
+use super::unicode::{Fold, Form, is_white};
 
 /// Returns the text in NFKC, in lower case, with folded white space.
 ///
@@ -109,7 +104,7 @@ fn form(c: char) -> Form {
     let to = match c {
         '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => return Form::staying(0),
         '\u{ff01}'..='\u{ff5e}' => from_full_width(c),
-        _ if is_white_space(c) || !stays(c) => return Form::may_compose(),
+        _ if is_white(c) || !stays(c) => return Form::may_compose(),
         _ if is_invisible(c) && class == 0 => return Form::dropped(),
         _ => match (small.next(), small.next()) {
             (Some(small), None) => small,
@@ -129,60 +124,6 @@ fn form(c: char) -> Form {
 fn is_starter(c: char) -> bool {
     let form = form_of(c as usize);
     c.is_ascii() || form.is_inert() || matches!(form.fold(), Fold::One(_))
-}
-
-/// Returns the length of the ASCII prefix whose white space is single spaces and line feeds.
-pub(super) fn even_ascii(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 32;
-    let class = |byte: &u8| CLASSES[usize::from(*byte)];
-    // Long runs are checked in blocks without early exits, which the compiler vectorises.
-    let is_even = |block: &[u8]| {
-        let pairs = block.iter().zip(&block[1..]);
-        !pairs.fold(false, |any, (&before, &byte)| {
-            let odd = matches!(byte, 0x80..|b'\t'| 0x0b..=b'\r');
-            any | odd | (is_white(before) & is_white(byte))
-        })
-    };
-    let (mut at, mut before) = (0, EVEN);
-    while let Some(next) = bytes.get(at).map(class)
-        && next & (before | STOP) == 0
-    {
-        (at, before) = (at + 1, next);
-        if at % BLOCK == 0 {
-            while bytes.get(at - 1..at + BLOCK).is_some_and(is_even) {
-                at += BLOCK;
-            }
-            before = class(&bytes[at - 1]);
-        }
-    }
-    at
-}
-
-/// Classes of bytes: not white space, white space allowed singly, and bytes that end the run.
-const EVEN: u8 = 0;
-const WHITE: u8 = 1;
-const STOP: u8 = 2;
-
-static CLASSES: [u8; 256] = classes();
-
-const fn classes() -> [u8; 256] {
-    let mut classes = [STOP; 256];
-    let mut byte = 0_u8;
-    while byte < 0x80 {
-        classes[byte as usize] = match byte {
-            b' ' | b'\n' => WHITE,
-            b'\t' | 0x0b..=b'\r' => STOP,
-            _ => EVEN,
-        };
-        byte += 1;
-    }
-    classes
-}
-
-/// Returns true if a byte is ASCII white space.
-#[inline]
-fn is_white(byte: u8) -> bool {
-    (byte == b' ') | (byte.wrapping_sub(b'\t') < 5)
 }
 
 #[inline]
@@ -288,7 +229,7 @@ impl<'a> Folder<'a> {
 
     #[inline]
     pub(super) fn push(&mut self, c: char) {
-        if is_white_space(c) {
+        if is_white(c) {
             let breaks =
                 matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}'..='\u{2029}');
             if breaks || self.gap.is_none() {
@@ -332,8 +273,26 @@ mod tests {
     #[test]
     fn fast_path_equals_plain_nfkc_for_every_character_before_a_mark() {
         for c in (0..=0x0001_ffff).filter_map(char::from_u32) {
-            let text = format!("a{c}\u{301}é{c}中{c}b");
-            assert_eq!(normalise(&text), plain(&text), "{c:?} U+{:04X}", u32::from(c));
+            for text in [
+                format!("a{c}\u{301}é{c}中{c}b"),
+                // Blocks of Chinese.
+                format!("中{c}文字 文字文字{c}\u{3099}文字文字"),
+                format!("中文字文字 文{c}{c}か文字文字文字"),
+            ] {
+                assert_eq!(normalise(&text), plain(&text), "{c:?} U+{:04X}", u32::from(c));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_chinese_end_anywhere() {
+        for odd in
+            ["か\u{3099}", "e\u{301}", "  ", " \n", "\t", "，", "。", "ガ", "\u{3000}", "ﾞ", "Ｂ"]
+        {
+            for before in 0..40 {
+                let text = format!("中{}{odd}文字文字文字文字 文字", "x".repeat(before));
+                assert_eq!(normalise(&text), plain(&text), "{}", text.escape_unicode());
+            }
         }
     }
 

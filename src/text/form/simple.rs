@@ -3,8 +3,9 @@
 //! Both normal forms copy characters that stay, replace one character by another, and stop at
 //! characters that may compose. A table for each form names its simple characters.
 
+use super::even::{CHINESE_BLOCK, even_ascii, even_chinese};
 use super::letter::{decode, four};
-use super::normalise::{Folder, even_ascii};
+use super::normalise::Folder;
 use super::unicode::{Fold, Form};
 
 /// A writer of a normal form.
@@ -35,7 +36,7 @@ pub(super) trait Simple<'o> {
         let bytes = text.as_bytes();
         // Characters that stay are copied run by run.
         let (mut begin, mut at, mut last, mut white) = (0, 0, *self.last(), false);
-        let mut starter = 0;
+        let (mut starter, mut retry) = (0, 0);
         while let Some(&byte) = bytes.get(at) {
             if byte < 0x80 {
                 // A single ASCII letter between other letters is not worth the call.
@@ -52,6 +53,17 @@ pub(super) trait Simple<'o> {
                 (starter, last) = (at - 1, 0);
                 white = matches!(bytes.get(starter), Some(b' ' | b'\n'));
                 continue;
+            }
+            if (0xe3..=0xe9).contains(&byte) && at >= retry {
+                let even = even_chinese(bytes.split_at(at).1);
+                if even > 0 {
+                    at += even;
+                    let end = text[..at].chars().next_back();
+                    starter = at - end.map_or(0, char::len_utf8);
+                    (last, white) = (0, matches!(end, Some(' ' | '\n')));
+                    continue;
+                }
+                retry = at + CHINESE_BLOCK;
             }
             let (code, width) = decode(four(bytes, at));
             let form = self.form_of(code);

@@ -37,7 +37,7 @@ fn compare(pipeline: &Inner, scratch: &mut Scratch, text: &str) {
     assert_eq!(quick, plain, "{}: {text:?}", pipeline.options.segment);
 }
 
-/// The single letters and pairs of one batch fill all of [`Found`](super::Found).
+/// The pairs of one batch fill all of [`Found`](super::Found), and the single letters too.
 #[test]
 fn a_batch_of_dense_letters_alone_loses_none() {
     let mut scratch = Scratch::default();
@@ -45,7 +45,7 @@ fn a_batch_of_dense_letters_alone_loses_none() {
         for weights in [Weights::Uniform, Weights::Tf] {
             let options = PipelineOptions::new().ngram(ngram).weights(weights);
             let pipeline = Pipeline::new(&options).unwrap();
-            for letters in [1, 2, 3, 63, 64, 65, 66, 67, 130, 500] {
+            for letters in [1, 2, 3, 127, 128, 129, 130, 255, 256, 257, 500] {
                 let text: String = ('一'..'龥').take(letters).collect();
                 compare(pipeline.inner(), &mut scratch, &text);
             }
@@ -69,7 +69,7 @@ fn numbered_ngrams_equal_those_of_the_plain_path() {
     ];
     let pipelines = pipelines.map(|options| Pipeline::new(&options).unwrap());
     // Few letters, so that n-grams repeat: of one to four bytes, dense ones, and dropped marks.
-    let few: Vec<char> = "aab1 .éяب\u{94d}กကガ晴天天한글𠀀𐐨\u{301}".chars().collect();
+    let few: Vec<char> = "aab1 .éяب\u{94d}กကガ晴天天。\u{3099}한글𠀀𐐨\u{301}".chars().collect();
     let many: Vec<char> = ('\u{370}'..'\u{600}').chain('一'..'龥').collect();
     let mut random = fastrand::Rng::with_seed(3);
     let mut scratch = Scratch::default();
