@@ -54,6 +54,7 @@ pub(super) trait Simple<'o> {
                 white = matches!(bytes.get(starter), Some(b' ' | b'\n'));
                 continue;
             }
+            // Not at every character: a block that has others would be checked again and again.
             if (0xe3..=0xe9).contains(&byte) && at >= retry {
                 let even = even_chinese(bytes.split_at(at).1);
                 if even > 0 {

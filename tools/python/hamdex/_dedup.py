@@ -91,8 +91,8 @@ def dedup(
         "meta.body" selects a field of a struct; "title,body" joins columns by a line end. The texts
         of a list are joined too: "messages.content" is a whole conversation, also if messages are
         lists of parts, some of which have a field "text". Default: the first that exists of text,
-        content, body, raw_content, document, markdown, article, messages.content and
-        conversations.value.
+        content, body, raw_content, document, markdown, article, 正文, 内容, 文本, 本文,
+        messages.content and conversations.value, in capitals too.
     id: column of labels for `duplicates` and `clusters`, of any type; labels may repeat or be null.
         Default: a column named "id", else row numbers from 0.
     distance: maximum number of differing bits, up to a quarter of `bits`. The verification stays

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use hamdex::dedup::Stamp;
-use hamdex_io::{TEXT_FIELDS, columnar};
+use hamdex_io::{TEXT_FIELDS, columnar, default_among};
 use pyo3::prelude::*;
 
 use crate::failure::{Failure, Result};
@@ -69,8 +69,11 @@ pub(crate) fn columns_of(names: Vec<String>, field: &str) -> PyResult<Vec<String
 #[pyfunction]
 #[pyo3(name = "_text_field")]
 #[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
-pub(crate) fn text_field(names: Vec<String>) -> PyResult<&'static str> {
-    let known = TEXT_FIELDS.into_iter().find(|usual| Path::of(&names, usual).is_some());
+pub(crate) fn text_field(names: Vec<String>) -> PyResult<String> {
+    let known = TEXT_FIELDS.into_iter().find_map(|usual| {
+        let leads_there = || Path::of(&names, usual).map(|_| usual);
+        default_among(&names, usual).or_else(leads_there).map(str::to_owned)
+    });
     Ok(known.ok_or_else(|| {
         Failure::usage(format!(
             "no column is named {}; set text to one of {}",

@@ -168,6 +168,10 @@ def test_texts_of_a_list_are_joined():
         (["article", "text"], "text"),
         (["x", "markdown"], "markdown"),
         (["raw_content", "document"], "raw_content"),
+        (["内容", "markdown"], "markdown"),
+        (["标题", "内容"], "内容"),
+        (["TEXT", "content"], "TEXT"),
+        (["Text", "text"], "text"),
     ],
 )
 def test_the_text_column_is_found_by_its_name(names, found):

@@ -36,9 +36,10 @@ pub(crate) struct RowArgs {
     ///
     /// Several fields are joined by line ends, and so are the texts of a list: messages.content are
     /// the texts of a conversation. The default is `text`, else the first of `content`, `body`,
-    /// `raw_content`, `document`, `markdown`, `article`, `messages.content` and
-    /// `conversations.value` that has a text in the first 1,000 rows. Other rows of JSON that lack
-    /// this field have the text of the first that they have.
+    /// `raw_content`, `document`, `markdown`, `article`, `正文`, `内容`, `文本`, `本文`,
+    /// `messages.content` and `conversations.value` that has a text in the first 1,000 rows, in
+    /// capitals too. Other rows of JSON that lack this field have the text of the first that they
+    /// have.
     #[arg(long, value_name = "NAME,...")]
     pub(crate) text_field: Option<String>,
     /// Format of all inputs [default: detected from the name, else from the content]

@@ -210,8 +210,8 @@ impl Failure {
                 (Data, "target-unreached", Caller, Some(remedy))
             }
             Self::NoTextField { .. } => {
-                let remedy = "name the field with --text-field NAME, or read whole files with \
-                              --as-documents";
+                let remedy = "name the field with --text-field NAME, several with commas between, \
+                              or read whole files with --as-documents";
                 (Data, "no-text-field", Caller, Some(remedy))
             }
             Self::NoField { .. } => {

@@ -13,8 +13,10 @@ pub(crate) const FINGERPRINT: &str = "fingerprint";
 /// Field of the features that an index keeps of a document.
 pub(crate) const FEATURES: &str = "hamdex_features";
 
-/// Default fields of the text, in the order of the search. The last two are those of conversations.
-pub const TEXT_FIELDS: [&str; 9] = [
+/// Default fields of the text, in the order of the search; see [`default_among`].
+///
+/// The last two are those of conversations; before them are Chinese and Japanese names of a text.
+pub const TEXT_FIELDS: [&str; 13] = [
     "text",
     "content",
     "body",
@@ -22,9 +24,22 @@ pub const TEXT_FIELDS: [&str; 9] = [
     "document",
     "markdown",
     "article",
+    "正文",
+    "内容",
+    "文本",
+    "本文",
     "messages.content",
     "conversations.value",
 ];
+
+/// Returns the name among `names` of a default field: the same, else one in another case.
+///
+/// Headers of CSV often begin with a capital: `Text`.
+pub fn default_among<'n>(names: &'n [String], field: &str) -> Option<&'n str> {
+    let same = names.iter().find(|name| *name == field);
+    let found = same.or_else(|| names.iter().find(|name| name.eq_ignore_ascii_case(field)));
+    found.map(String::as_str)
+}
 
 /// Default field of the id.
 pub(crate) const ID_FIELD: &str = "id";

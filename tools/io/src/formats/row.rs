@@ -183,7 +183,10 @@ pub(crate) fn names(line: &[u8], found: &mut Vec<String>) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    let known = |path: &str| path.split('.').next() == Some(name);
+    let known = |path: &str| {
+        let first = path.split('.').next();
+        first.is_some_and(|first| first.eq_ignore_ascii_case(name))
+    };
     name == FINGERPRINT || TEXT_FIELDS.into_iter().any(known)
 }
 

@@ -9,7 +9,7 @@ use super::open::{Meter, Reader};
 use crate::face::failure::{Failure, Result};
 use crate::formats::chunk::MAX_ROW;
 use crate::formats::columnar::Columnar;
-use crate::formats::fields::{FINGERPRINT, Fields, Names, TEXT_FIELDS};
+use crate::formats::fields::{FINGERPRINT, Fields, Names, TEXT_FIELDS, default_among};
 use crate::formats::row::{self, Missing, Row};
 
 /// Rows to inspect.
@@ -269,19 +269,22 @@ fn decides(line: &[u8], names: &Names) -> bool {
 
 /// Returns the default field of the text: the first with texts, else with nulls, else the first that
 /// is there, also of rows that cannot be read.
-fn known(shown: &impl Shown) -> Option<&'static str> {
-    let is_there = |field: &str| shown.names().iter().any(|name| name == field);
-    let leads_there = |path: &str| path.split_once('.').is_some_and(|(first, _)| is_there(first));
+fn known(shown: &impl Shown) -> Option<&str> {
+    let leads_there = |path: &'static str| {
+        let (first, _) = path.split_once('.')?;
+        shown.names().iter().any(|name| name == first).then_some(path)
+    };
     let (mut best, mut known) = (Holds::Nothing, None);
     for field in TEXT_FIELDS {
-        if best < Holds::Texts && (is_there(field) || leads_there(field)) {
+        let named = default_among(shown.names(), field).or_else(|| leads_there(field));
+        if let Some(field) = named.filter(|_| best < Holds::Texts) {
             let holds = shown.holds(field);
             if holds > best {
                 (best, known) = (holds, Some(field));
             }
         }
     }
-    known.or_else(|| TEXT_FIELDS.into_iter().find(|field| is_there(field)))
+    known.or_else(|| TEXT_FIELDS.into_iter().find_map(|field| default_among(shown.names(), field)))
 }
 
 /// Chooses the text field of a source; refuses rows that have neither text nor fingerprint.
@@ -357,6 +360,10 @@ mod tests {
         };
         assert_eq!(found("{\"b\":1}\n{\"a\":{},\"b\":2}\n"), ["b", "a"]);
         assert_eq!(chosen(&names, "{\"body\":1,\"content\":null}\n").unwrap(), "content");
+        assert_eq!(chosen(&names, r#"{"标题":"t","内容":"a"}"#).unwrap(), "内容");
+        assert_eq!(chosen(&names, r#"{"Text":"a","content":"b"}"#).unwrap(), "Text");
+        assert_eq!(chosen(&names, r#"{"TEXT":"a","text":"b"}"#).unwrap(), "text");
+        assert_eq!(chosen(&names, r#"{"TEXT":1,"Messages":2,"Body":"b"}"#).unwrap(), "Body");
         assert_eq!(chosen(&names, "").unwrap(), "text");
         assert_eq!(chosen(&names, "{\"fingerprint\":\"00\"}").unwrap(), "text");
         let error = chosen(&names, "{\"id\":1,\"title\":\"t\"}").unwrap_err();

@@ -63,6 +63,21 @@ fn files_of_every_encoding_are_duplicates_of_their_utf8_twins() {
 }
 
 #[test]
+fn fields_in_capitals_and_in_chinese_are_texts_in_one_folder() {
+    let bench = Bench::new();
+    bench
+        .file("all/a.csv", format!("编号,内容\n1,\"{NEWS}\"\n"))
+        .file("all/b.csv", format!("Id,Title,Text\n1,x,\"{NEWS}\"\n"))
+        .file("all/c.jsonl", serde_json::json!({"标题": "x", "正文": NEWS}).to_string());
+    let outcome = bench.ok("dedup all -o out --json").json();
+    assert_eq!((&outcome[0]["documents"], &outcome[0]["kept"]), (&3.into(), &1.into()));
+    bench.file("all/d.csv", format!("编号,说明\n1,\"{NEWS}\"\n"));
+    bench.run("dedup all -o all-out").refused(3, &["说明", "--text-field"]);
+    let named = bench.ok("dedup all -o named --text-field 内容,Text,正文,说明 --json").json();
+    assert_eq!((&named[0]["documents"], &named[0]["kept"]), (&4.into(), &1.into()));
+}
+
+#[test]
 fn a_named_encoding_is_believed_and_malformed_bytes_are_told() {
     let bench = Bench::new();
     bench.file("a.txt", b"\xa4\xa4\xa4\xe5\xa9\xce\xadn");
