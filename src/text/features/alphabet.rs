@@ -56,10 +56,8 @@ pub(super) struct Met {
     codes: Vec<usize>,
     /// For each dense letter, the index of its first occurrence.
     dense_firsts: Vec<usize>,
-    /// The highest number of a letter that is not dense.
+    /// The highest number of a letter that is not dense; above [`MOST`] if some share a number.
     last: u16,
-    /// The highest number of a dense letter; above [`MOST`] if some letters share a number.
-    dense: u16,
 }
 
 impl Alphabet {
@@ -73,7 +71,7 @@ impl Alphabet {
         for code in letters.codes.drain(..) {
             numbers[code] = UNMET;
         }
-        (letters.last, letters.dense) = (LAST_OF_ASCII, 0);
+        letters.last = LAST_OF_ASCII;
         letters.dense_firsts.clear();
         self.parts()
     }
@@ -85,7 +83,7 @@ impl Alphabet {
 
     /// Returns true if every letter has a number of its own.
     pub(super) fn is_unique(&self) -> bool {
-        self.letters.last <= MOST && self.letters.dense <= MOST
+        self.letters.last <= MOST && self.letters.dense() <= MOST
     }
 
     /// Returns the highest number of a letter that is not dense.
@@ -100,7 +98,7 @@ impl Alphabet {
 
     /// Returns the number of dense letters.
     pub(super) fn dense(&self) -> u16 {
-        self.letters.dense
+        self.letters.dense()
     }
 }
 
@@ -114,6 +112,11 @@ impl Met {
             UNMET => self.meet(numbers, code, index),
             number => number,
         }
+    }
+
+    /// Returns the number of dense letters; above [`MOST`] if some share a number.
+    fn dense(&self) -> u16 {
+        u16::try_from(self.dense_firsts.len()).map_or(MOST + 1, |dense| dense.min(MOST + 1))
     }
 
     /// Returns the numbers of two characters, if both are dense letters.
@@ -140,8 +143,7 @@ impl Met {
             _ if !is_letter(c) => APART,
             _ if is_dense(c) => {
                 self.dense_firsts.push(index);
-                self.dense = (self.dense + 1).min(MOST + 1);
-                Start::DENSE | self.dense.min(MOST)
+                Start::DENSE | self.dense().min(MOST)
             }
             _ => {
                 self.last = (self.last + 1).min(MOST + 1);

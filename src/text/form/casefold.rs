@@ -187,6 +187,7 @@ mod tests {
     use unicode_normalization::UnicodeNormalization;
 
     use super::*;
+    use crate::text::form::even::tests::{blocks_around, blocks_that_end};
 
     #[test]
     fn spellings_that_read_alike_become_equal() {
@@ -244,12 +245,8 @@ mod tests {
         let usual: Vec<char> = "aZ  \n\teé中가яΣกЙｶ\u{301}\u{323}\u{200c}\u{ad}".chars().collect();
         let mut random = fastrand::Rng::with_seed(9);
         for c in '\0'..=char::MAX {
-            for text in [
-                format!("a{c} {c}\u{301}é{c}中{c}B"),
-                // Blocks of Chinese.
-                format!("中{c}文字 文字文字{c}\u{3099}文字文字"),
-                format!("中文字文字 文{c}{c}か文字文字文字"),
-            ] {
+            let text = format!("a{c} {c}\u{301}é{c}中{c}B");
+            for text in std::iter::once(text).chain(blocks_around(c)) {
                 assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
             }
         }
@@ -266,13 +263,8 @@ mod tests {
 
     #[test]
     fn blocks_of_chinese_end_anywhere() {
-        for odd in
-            ["か\u{3099}", "e\u{301}", "  ", " \n", "\t", "，", "。", "ガ", "\u{3000}", "ﾞ", "Ｂ"]
-        {
-            for before in 0..40 {
-                let text = format!("中{}{odd}文字文字文字文字 文字", "x".repeat(before));
-                assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
-            }
+        for text in blocks_that_end() {
+            assert_eq!(casefold(&text), plain(&text), "{}", text.escape_unicode());
         }
     }
 

@@ -102,3 +102,24 @@ const fn classes() -> [u8; 256] {
     }
     classes
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    /// Returns texts with blocks of Chinese around a character.
+    pub(in crate::text::form) fn blocks_around(c: char) -> [String; 2] {
+        [
+            format!("中{c}文字 文字文字{c}\u{3099}文字文字"),
+            format!("中文字文字 文{c}{c}か文字文字文字"),
+        ]
+    }
+
+    /// Returns texts whose blocks end at every place before and within what is not even.
+    pub(in crate::text::form) fn blocks_that_end() -> Vec<String> {
+        let odd =
+            ["か\u{3099}", "e\u{301}", "  ", " \n", "\t", "，", "。", "ガ", "\u{3000}", "ﾞ", "Ｂ"];
+        let text = |odd: &str, before: usize| {
+            format!("中{}{odd}文字文字文字文字 文字", "x".repeat(before))
+        };
+        odd.into_iter().flat_map(|odd| (0..40).map(move |before| text(odd, before))).collect()
+    }
+}

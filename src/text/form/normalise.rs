@@ -245,6 +245,7 @@ impl<'a> Folder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::form::even::tests::{blocks_around, blocks_that_end};
 
     #[test]
     fn forms_that_read_alike_become_equal() {
@@ -273,12 +274,8 @@ mod tests {
     #[test]
     fn fast_path_equals_plain_nfkc_for_every_character_before_a_mark() {
         for c in (0..=0x0001_ffff).filter_map(char::from_u32) {
-            for text in [
-                format!("a{c}\u{301}é{c}中{c}b"),
-                // Blocks of Chinese.
-                format!("中{c}文字 文字文字{c}\u{3099}文字文字"),
-                format!("中文字文字 文{c}{c}か文字文字文字"),
-            ] {
+            let text = format!("a{c}\u{301}é{c}中{c}b");
+            for text in std::iter::once(text).chain(blocks_around(c)) {
                 assert_eq!(normalise(&text), plain(&text), "{c:?} U+{:04X}", u32::from(c));
             }
         }
@@ -286,13 +283,8 @@ mod tests {
 
     #[test]
     fn blocks_of_chinese_end_anywhere() {
-        for odd in
-            ["か\u{3099}", "e\u{301}", "  ", " \n", "\t", "，", "。", "ガ", "\u{3000}", "ﾞ", "Ｂ"]
-        {
-            for before in 0..40 {
-                let text = format!("中{}{odd}文字文字文字文字 文字", "x".repeat(before));
-                assert_eq!(normalise(&text), plain(&text), "{}", text.escape_unicode());
-            }
+        for text in blocks_that_end() {
+            assert_eq!(normalise(&text), plain(&text), "{}", text.escape_unicode());
         }
     }
 
