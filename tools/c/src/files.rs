@@ -10,8 +10,8 @@ use hamdex_io::failure::Result as Read;
 use hamdex_io::host::Silent;
 use hamdex_io::settings::{self, Asked, Given};
 use hamdex_io::{
-    Bad, Document, Format, Ids, Inputs, Names, Options, Place, Policy, Reading, Rejects, Sink,
-    Walking, Wanted,
+    Bad, Document, Format, Ids, Inputs, Names, Options, Place, Policy, Reading, Rejects, Repeat,
+    Sink, Walking, Wanted,
 };
 
 use crate::error::{Failure, HamdexError, Result, free, guard, guard_or, required, write_to};
@@ -303,7 +303,7 @@ pub extern "C" fn hamdex_files_read(
             inputs: &inputs,
             pipeline: pipeline.map(|pipeline| &pipeline.0),
             console: &Silent,
-            ids: Ids::Keys { unique: true },
+            ids: Ids::Keys(Repeat::Reject),
             keep_blank: false,
             after: None,
             wanted: Wanted::NOTHING,

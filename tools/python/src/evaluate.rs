@@ -9,7 +9,7 @@ use hamdex::evaluate::{Count, Labels, Tally};
 use hamdex::verify::BOILERPLATE_DOCUMENTS;
 use hamdex::verify::Verification;
 use hamdex_io::evidence::{Keeper, Kept};
-use hamdex_io::{Document, Ids, MaxBad, Wanted as Evidence};
+use hamdex_io::{Document, Ids, MaxBad, Repeat, Wanted as Evidence};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -136,7 +136,7 @@ fn measure<F: Fingerprint>(
         keeper.push(&document.proofs)
     };
     // Pairs identify documents by id, so further documents with the same id are skipped.
-    let keys = (Ids::Keys { unique: true }, MaxBad::ANY);
+    let keys = (Ids::Keys(Repeat::Reject), MaxBad::ANY);
     let read = rows.read(pipeline, watch, keys, evidence, &mut sink)?;
     let mut seen = HashSet::new();
     let mut unknown = 0;

@@ -6,8 +6,8 @@ pub(crate) mod verification;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use hamdex::advice::{Choice, Kind, SAMPLE};
 use hamdex::inspect::Header;
 use hamdex::sketch::SketchKind;
@@ -472,4 +472,11 @@ impl TmpArg {
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.tmp.as_deref()
     }
+}
+
+/// Which row to store of those with the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnRepeat {
+    First,
+    Last,
 }

@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::advise::{self, Overrides};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::input::{Bring, Document, Ids, Reading, Sink};
+use crate::input::{Bring, Document, Ids, Reading, Rejects, Repeat, Sink};
 use crate::key::Name;
 use crate::options::verification::{KeepFeaturesArg, VerifyArg};
-use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, WidthArg};
+use crate::options::{DistanceArg, MemoryArg, OnRepeat, PipelineArgs, PlanArg, RowArgs, WidthArg};
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings;
@@ -47,6 +47,10 @@ pub(crate) struct InsertArgs {
     /// Reject documents that are near a stored one
     #[arg(long)]
     if_new: bool,
+    /// Row to store of several in the inputs with the same id; without this option, every row after
+    /// the first is bad
+    #[arg(long, value_name = "first|last", value_enum, hide_possible_values = true)]
+    on_repeat: Option<OnRepeat>,
     /// Documents in one durable batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch: u32,
@@ -77,6 +81,7 @@ struct Summary {
     replaced: u64,
     unchanged: u64,
     refused: u64,
+    repeated: u64,
     without_features: u64,
     rejects: u64,
     seconds: f64,
@@ -159,13 +164,21 @@ impl InsertArgs {
                 inputs: &inputs,
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
-                ids: Ids::Keys { unique: true },
+                ids: Ids::Keys(self.repeat()),
                 keep_blank: false,
                 after: None,
                 wanted,
             };
             self.insert(session, &index, &reading, verify)
         })
+    }
+
+    fn repeat(&self) -> Repeat {
+        match self.on_repeat {
+            None => Repeat::Reject,
+            Some(OnRepeat::First) => Repeat::Drop,
+            Some(OnRepeat::Last) => Repeat::Pass,
+        }
     }
 
     fn open<F: Fingerprint>(
@@ -212,20 +225,37 @@ impl InsertArgs {
         let read = reading.run::<F>(&mut rejects, &mut batches);
         // Documents read before a failure are good ones.
         let last = batches.write();
-        if let Err(failure) = read.and(last) {
-            let stored = batches.summary.stored();
-            if stored > 0 {
-                let stored = size::thousands(stored);
-                session.console.say(&format!("documents stored before the error: {stored}"));
+        Self::tell_repeats(session, &rejects);
+        let totals = match read.and_then(|totals| last.map(|()| totals)) {
+            Ok(totals) => totals,
+            Err(failure) => {
+                let stored = batches.summary.stored();
+                if stored > 0 {
+                    let stored = size::thousands(stored);
+                    session.console.say(&format!("documents stored before the error: {stored}"));
+                }
+                return Err(failure);
             }
-            return Err(failure);
-        }
+        };
         let mut summary = batches.finish()?;
+        summary.repeated = totals.repeated;
         summary.rejects = rejects.count();
         rejects.finish()?;
         summary.seconds = started.elapsed().as_secs_f64();
         summary.rate = summary.stored() as f64 / summary.seconds.max(1e-9);
         self.tell(session, &summary)
+    }
+
+    /// Names the option that accepts rows which were bad for their ids.
+    fn tell_repeats(session: &Session, rejects: &Rejects) {
+        let repeated = rejects.repeated_ids();
+        if repeated > 0 {
+            let repeated = size::thousands(repeated);
+            session.console.say(&format!(
+                "ids repeated in the inputs: {repeated}; --on-repeat first drops these rows, \
+                    --on-repeat last lets them replace the earlier ones"
+            ));
+        }
     }
 
     fn tell(&self, session: &Session, summary: &Summary) -> Result<()> {
@@ -243,6 +273,10 @@ impl InsertArgs {
             size::estimate(summary.rate.round())
         );
         session.console.say(&line);
+        if summary.repeated > 0 {
+            let dropped = size::thousands(summary.repeated);
+            session.console.say(&format!("repeated ids dropped: {dropped}"));
+        }
         if summary.without_features > 0 {
             session.console.say(&stored::without_features(summary.without_features));
         }

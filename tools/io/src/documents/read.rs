@@ -65,11 +65,21 @@ pub struct Blank {
 /// The kind of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ids {
-    /// Keys of an index; rows whose id cannot be one are rejected, and, if keys are to be
-    /// unique, rows whose id an earlier row has.
-    Keys { unique: bool },
+    /// Keys of an index; rows whose id cannot be one are rejected.
+    Keys(Repeat),
     /// Labels: any value, repeated or not.
     Labels,
+}
+
+/// What becomes of a row whose id an earlier row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// The sink gets it like any other.
+    Pass,
+    /// It is counted and dropped.
+    Drop,
+    /// It is a bad row.
+    Reject,
 }
 
 /// The inputs and how to read them.
@@ -105,6 +115,8 @@ pub struct Totals {
     pub documents: u64,
     /// Rows with nothing to compare that are no rejects, by the reason.
     pub blank: Kinds,
+    /// Rows that were dropped for the id of an earlier one.
+    pub repeated: u64,
     /// Files of directories that hold no text.
     pub binary: u64,
     pub passed: Passed,
@@ -130,7 +142,8 @@ impl Reading<'_> {
             keyed: self.ids != Ids::Labels,
             seeds: Seeds::default(),
         };
-        let seen = (self.ids == Ids::Keys { unique: true }).then(Seen::default);
+        let unique = matches!(self.ids, Ids::Keys(Repeat::Drop | Repeat::Reject));
+        let seen = unique.then(Seen::default);
         let mut work =
             Work { reading: self, rejects, sink, seen, raw_rows: 0, totals: Totals::default() };
         let make = |chunk| {
@@ -370,7 +383,7 @@ impl<F: Fingerprint> Work<'_, F> {
             self.totals.rows += 1;
             if !new {
                 let reason = Reason::DuplicateId(Name::of(&key).to_string());
-                self.reject(origin, place(origin), reason, None)?;
+                self.repeated(origin, place(origin), reason, None)?;
                 continue;
             }
             self.totals.documents += 1;
@@ -406,6 +419,20 @@ impl<F: Fingerprint> Work<'_, F> {
         self.rejects.add(place, reason, row)
     }
 
+    fn repeated(
+        &mut self,
+        origin: u64,
+        place: Place<'_>,
+        reason: Reason,
+        row: Option<&[u8]>,
+    ) -> Result<()> {
+        if self.reading.ids == Ids::Keys(Repeat::Drop) {
+            self.totals.repeated += 1;
+            return Ok(());
+        }
+        self.reject(origin, place, reason, row)
+    }
+
     fn take(
         &mut self,
         origin: u64,
@@ -435,7 +462,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
                 _ => Reason::DuplicateId(name),
             };
-            return self.reject(origin, place, reason, row);
+            return self.repeated(origin, place, reason, row);
         }
         self.totals.documents += 1;
         self.totals.malformed += u64::from(replaced > 0);

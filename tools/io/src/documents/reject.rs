@@ -27,6 +27,7 @@ const EMPTY_TEXT: &str = "empty text";
 const NO_FEATURES: &str = "no features";
 const NO_STRING: &str = "not a string";
 const BROKEN_JSON: &str = "broken JSON";
+const DUPLICATE_ID: &str = "duplicate id";
 const NO_UTF8: &str = "invalid UTF-8";
 
 /// Why rows have nothing to compare.
@@ -106,7 +107,7 @@ impl Reason {
             Self::EmptyText => EMPTY_TEXT,
             Self::NoFeatures => NO_FEATURES,
             Self::Id(_) | Self::LongId(_) | Self::LongUri(_) => "bad id",
-            Self::DuplicateId(_) | Self::DuplicateUri(_) => "duplicate id",
+            Self::DuplicateId(_) | Self::DuplicateUri(_) => DUPLICATE_ID,
             Self::Fingerprint(_) | Self::Partial { .. } => "bad fingerprint",
             Self::TextRefused => "text in an index of fingerprints",
             Self::Binary => "not text",
@@ -371,6 +372,11 @@ impl Rejects {
 
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Returns the number of rows with the id of an earlier one.
+    pub fn repeated_ids(&self) -> u64 {
+        self.kinds.get(DUPLICATE_ID).copied().unwrap_or_default()
     }
 
     /// Hands the rows so far to the system.

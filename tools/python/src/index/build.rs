@@ -10,7 +10,7 @@ use hamdex::build::{BuildOptions, Builder, Repeats};
 use hamdex::inspect::Header;
 use hamdex::plan::Plan;
 use hamdex::{Error, Fingerprint, IndexOptions, NewDocument};
-use hamdex_io::{Document, Ids, MaxBad, Wanted, columnar, failure};
+use hamdex_io::{Document, Ids, MaxBad, Repeat, Wanted, columnar, failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -180,7 +180,7 @@ impl Job<'_> {
         };
         let wanted = if keeps { Wanted::FEATURES } else { Wanted::NOTHING };
         // Repeats are found after the sort, before anything goes live.
-        let keys = (Ids::Keys { unique: false }, self.max_bad);
+        let keys = (Ids::Keys(Repeat::Pass), self.max_bad);
         let read = rows.read(pipeline, watch, keys, wanted, &mut sink).map_err(invalid_ids)?;
         if read.totals.documents == 0 && rows.len > 0 {
             return Err(rows.unusable(&read));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hamdex::advice::Support;
 use hamdex::any::AnyBuilder;
 use hamdex::build::{BuildOptions, BuildReport, Builder, Repeats, shards};
@@ -20,9 +20,11 @@ use serde::Serialize;
 use crate::advise::{self, Overrides};
 use crate::draw::table::Table;
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects};
+use crate::input::{Document, Export, Ids, Inputs, Origins, Policy, Reading, Rejects, Repeat};
 use crate::options::verification::KeepFeaturesArg;
-use crate::options::{DistanceArg, MemoryArg, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg};
+use crate::options::{
+    DistanceArg, MemoryArg, OnRepeat, PipelineArgs, PlanArg, RowArgs, TmpArg, WidthArg,
+};
 use crate::session::Session;
 use crate::settings;
 use crate::size;
@@ -136,7 +138,7 @@ impl BuildArgs {
                 pipeline: pipeline.as_ref(),
                 console: &session.console,
                 // Repeats are found after the sort, before anything goes live.
-                ids: Ids::Keys { unique: false },
+                ids: Ids::Keys(Repeat::Pass),
                 keep_blank: false,
                 after: None,
                 wanted,
@@ -390,13 +392,6 @@ fn summarise(session: &Session, summary: &Summary) -> Result<()> {
         }
     }
     session.report(summary, &table)
-}
-
-/// Which row counts of those with the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnRepeat {
-    First,
-    Last,
 }
 
 fn repeats_of(choice: Option<OnRepeat>) -> Repeats {

@@ -24,7 +24,7 @@ use crate::draw::chart::Chart;
 use crate::draw::plot::PlotFile;
 use crate::evidence::Kept;
 use crate::failure::{Failure, Result};
-use crate::input::{Ids, Inputs, Wanted};
+use crate::input::{Ids, Inputs, Repeat, Wanted};
 use crate::options::verification::VerifyArg;
 use crate::options::{PipelineArgs, RowArgs, TmpArg, WidthArg};
 use crate::output::Output;
@@ -151,7 +151,7 @@ impl EvaluateArgs {
             boilerplate => Wanted { boilerplate, ..Wanted::ALL },
         };
         // Labels name documents by their ids.
-        let ids = Ids::Keys { unique: true };
+        let ids = Ids::Keys(Repeat::Reject);
         let gathered: Gathered<F> = gather::gather(
             session,
             inputs,

@@ -17,7 +17,7 @@ use super::measure;
 use crate::draw::table::Table;
 use crate::evidence::{Keeper, Kept};
 use crate::failure::{Failure, Result};
-use crate::input::{Document, Ids, Inputs, Proofs, Reading, Wanted};
+use crate::input::{Document, Ids, Inputs, Proofs, Reading, Repeat, Wanted};
 use crate::output::Output;
 use crate::session::Session;
 use crate::size;
@@ -213,7 +213,7 @@ fn labelled(
         inputs,
         pipeline: Some(&pipeline),
         console: &session.console,
-        ids: Ids::Keys { unique: true },
+        ids: Ids::Keys(Repeat::Reject),
         keep_blank: false,
         after: None,
         wanted: Wanted::SOURCE,

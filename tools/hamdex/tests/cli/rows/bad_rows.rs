@@ -172,6 +172,34 @@ fn duplicate_ids_are_told_with_their_line_and_the_first_counts() {
 }
 
 #[test]
+fn insert_stores_the_first_or_the_last_row_of_an_id_if_asked() {
+    let row =
+        |id: &str, number: u64| format!("{{\"id\":{id},\"fingerprint\":\"{number:016x}\"}}\n");
+    let bench = Bench::new();
+    bench
+        .file("a.jsonl", row("\"x\"", 1) + &row("\"y\"", 3) + &row("\"x\"", 2))
+        .file("b.jsonl", row("\"x\"", 4) + &row("0", 5))
+        .file("c.u64", 6_u64.to_le_bytes());
+    let inputs = "a.jsonl b.jsonl c.u64";
+    bench
+        .run(&format!("insert refused {inputs}"))
+        .refused(3, &["--on-repeat first", "3 duplicate id"]);
+    let first = bench.ok(&format!("insert first {inputs} --on-repeat first"));
+    assert!(first.stderr.contains("repeated ids dropped: 3"), "{}", first.stderr);
+    assert!(first.stderr.contains("inserted 3, replaced 0"), "{}", first.stderr);
+    let last = bench.ok(&format!("insert last {inputs} --on-repeat last"));
+    assert!(!last.stderr.contains("--on-repeat"), "{}", last.stderr);
+    for (index, kept) in [("first", [1, 3, 5]), ("last", [4, 3, 6])] {
+        let stored = bench.export(index);
+        let rows = [row("\"x\"", kept[0]), row("\"y\"", kept[1]), row("0", kept[2])];
+        assert_eq!(stored.lines().count(), 3, "{stored}");
+        for row in rows {
+            assert!(stored.contains(row.trim_end()), "{index}: {row} is not in {stored}");
+        }
+    }
+}
+
+#[test]
 fn a_raw_file_with_a_part_of_a_fingerprint_names_the_offset() {
     let bench = Bench::new();
     bench.file("a.u64", [1; 19]).file("b.u64", [2; 8]);
