@@ -31,7 +31,7 @@ pub use documents::{evidence, key, tables};
 pub use face::{failure, host, output, size, temporary, visible};
 pub use formats::chunk::{Body, Chunk, Line, Rows, Text, changed, for_each_chunk};
 pub use formats::columnar;
-pub use formats::fields::{Fields, Names, TEXT_FIELDS, default_among};
+pub use formats::fields::{Fields, ID_FIELD, Names, TEXT_FIELDS, default_among};
 pub use formats::flow::for_each_made;
 pub use formats::parts::text_parts;
 pub use formats::warc::WarcId;

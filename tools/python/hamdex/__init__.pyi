@@ -206,7 +206,7 @@ def dedup_file(
     inputs: _Path | Iterable[_Path],
     output: _Path,
     text: str | None = None,
-    id: str = "id",
+    id: str | None = None,
     *,
     report: _Path | None = None,
     distance: int | None = None,

@@ -11,7 +11,7 @@ import sys
 import zlib
 
 from ._errors import DataError, UsageError
-from ._hamdex import Table, _columns_of, _text_field
+from ._hamdex import Table, _columns_of, _id_field, _text_field
 
 TEXT = "text"
 
@@ -367,13 +367,6 @@ def form(data):
     )
 
 
-def id_column(data, id):
-    """Returns the id column: the requested one, else "id" if it exists, else None."""
-    if id is not None:
-        return id
-    return "id" if "id" in data.names() else None
-
-
 def for_call(data, text, id, *others):
     """Returns what a call reads: form, Arrow table, text field, id column and rows without a text.
 
@@ -385,7 +378,8 @@ def for_call(data, text, id, *others):
     names = [name for name in data.names() if isinstance(name, str)]
     if text is None:
         text = _text_field(names)
-    id = id_column(data, id)
+    if id is None:
+        id = _id_field(names)
     if id is not None and id not in data.names():
         raise UsageError(f'there is no column "{id}" among {", ".join(map(str, data.names()))}')
     fields = [text, *(name for name in others if name is not None)]

@@ -94,7 +94,7 @@ def dedup(
         content, body, raw_content, document, markdown, article, 正文, 内容, 文本, 本文,
         messages.content and conversations.value, in capitals too.
     id: column of labels for `duplicates` and `clusters`, of any type; labels may repeat or be null.
-        Default: a column named "id", else row numbers from 0.
+        Default: a column named "id", also in capitals, else row numbers from 0.
     distance: maximum number of differing bits, up to a quarter of `bits`. The verification stays
         on.
     verify: verification of near pairs: "jaccard:T", "zhou:K,T", "edit:T", "contains:T", or "none"

@@ -12,7 +12,7 @@ def dedup_file(
     inputs,
     output,
     text=None,
-    id="id",
+    id=None,
     *,
     report=None,
     distance=None,
@@ -59,7 +59,8 @@ def dedup_file(
         keep columns and types in Parquet output; .csv and .tsv output needs CSV or TSV inputs with
         equal columns.
     text: field of the texts, as for `dedup`.
-    id: field of the labels. A row without a label is labelled by file and row.
+    id: field of the labels; default: "id", also in capitals. A row without a label is labelled by
+        file and row.
     report: an HTML report to write (.html): charts, and the largest groups side by side.
     distance, verify, pipeline, keep, unique_by, drop_empty, verify_chain, tmp: as for `dedup`.
     source_field: field whose values are the `sources` of the report. Default: the files.

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use hamdex::dedup::Stamp;
-use hamdex_io::{TEXT_FIELDS, columnar, default_among};
+use hamdex_io::{ID_FIELD, TEXT_FIELDS, columnar, default_among};
 use pyo3::prelude::*;
 
 use crate::failure::{Failure, Result};
@@ -81,6 +81,14 @@ pub(crate) fn text_field(names: Vec<String>) -> PyResult<String> {
             names.join(", ")
         ))
     })?)
+}
+
+/// Returns the default id column among some columns.
+#[pyfunction]
+#[pyo3(name = "_id_field")]
+#[allow(clippy::needless_pass_by_value)] // extracted from a list of Python
+pub(crate) fn id_field(names: Vec<String>) -> Option<String> {
+    default_among(&names, ID_FIELD).map(str::to_owned)
 }
 
 /// Returns one column of a table, followed into structs, batch by batch.

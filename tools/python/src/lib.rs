@@ -39,6 +39,7 @@ fn _hamdex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dedup::sources::source_order, module)?)?;
     module.add("_OTHER_SOURCES", (Sources::OTHERS, Sources::MOST))?;
     module.add_function(wrap_pyfunction!(fields::columns_of, module)?)?;
+    module.add_function(wrap_pyfunction!(fields::id_field, module)?)?;
     module.add_function(wrap_pyfunction!(fields::text_field, module)?)?;
     module.add_function(wrap_pyfunction!(dedup_file, module)?)?;
     module.add_function(wrap_pyfunction!(dedup_page, module)?)?;

@@ -180,6 +180,12 @@ def test_the_text_column_is_found_by_its_name(names, found):
     assert list(result.mask) == [1, 0] and result.report["settings"]["text"] == found
 
 
+@pytest.mark.parametrize("columns", [{"ID": ["x", "y"]}, {"ID": [1, 2], "id": ["x", "y"]}])
+def test_the_id_column_is_found_in_capitals_too(columns):
+    result = hamdex.dedup(pa.table({**columns, "text": [RAIN, RAIN]}))
+    assert result.duplicates.column("id").to_pylist() == ["y"]
+
+
 def test_a_table_without_a_default_text_column_is_rejected():
     with pytest.raises(hamdex.UsageError, match="of headline, note"):
         hamdex.dedup(pa.table({"headline": [RAIN], "note": [RAIN]}))

@@ -12,7 +12,7 @@ use csv::ByteRecord;
 use hamdex::text::Encoding;
 
 use super::chunk::MAX_ROW;
-use super::fields::{ID_FIELD, Names};
+use super::fields::Names;
 use crate::face::failure::{BadTable, Failure, Result};
 use crate::sources::open::{self, Pieces, Reader};
 
@@ -33,7 +33,7 @@ pub(crate) struct Table {
     record: ByteRecord,
     /// Names of the columns; of an empty file none.
     pub(crate) header: Vec<String>,
-    id: String,
+    id: Option<String>,
     encoding: Encoding,
     left: Arc<AtomicU64>,
 }
@@ -68,7 +68,7 @@ pub(crate) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) ->
         let reason = format!("has two columns named \"{twice}\"; rename one of them");
         return Err(Failure::table(name, reason));
     }
-    let id = names.id.clone().unwrap_or_else(|| ID_FIELD.to_owned());
+    let id = names.with_id_among(&header).id;
     Ok(Table { rows, record, header, id, encoding, left })
 }
 
@@ -215,7 +215,7 @@ impl Table {
         buffer.push(b'{');
         for (column, cell) in self.header.iter().zip(&self.record) {
             // A cell cannot be left out, so an empty id is none.
-            if cell.is_empty() && *column == self.id {
+            if cell.is_empty() && Some(column) == self.id.as_ref() {
                 continue;
             }
             if !buffer.ends_with(b"{") {

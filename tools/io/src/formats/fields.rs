@@ -34,20 +34,20 @@ pub const TEXT_FIELDS: [&str; 13] = [
 
 /// Returns the name among `names` of a default field: the same, else one in another case.
 ///
-/// Headers of CSV often begin with a capital: `Text`.
+/// Headers of CSV often have capitals: `Text`, `ID`.
 pub fn default_among<'n>(names: &'n [String], field: &str) -> Option<&'n str> {
     let same = names.iter().find(|name| *name == field);
     let found = same.or_else(|| names.iter().find(|name| name.eq_ignore_ascii_case(field)));
     found.map(String::as_str)
 }
 
-/// Default field of the id.
-pub(crate) const ID_FIELD: &str = "id";
+/// Default field of the id; see [`default_among`].
+pub const ID_FIELD: &str = "id";
 
 /// The user's options about fields.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// `None` is `id`.
+    /// `None` searches for [`ID_FIELD`].
     pub id: Option<String>,
     /// One field or several, separated by commas; `None` searches for one of [`TEXT_FIELDS`].
     pub text: Option<String>,
@@ -65,6 +65,17 @@ pub struct Names {
     pub delimiter: Option<u8>,
     /// Read only the fields that are named here: no default id, no fingerprints.
     pub alone: bool,
+}
+
+impl Names {
+    /// Names the default field of the id as rows with these fields do.
+    pub(crate) fn with_id_among(&self, found: &[String]) -> Self {
+        let mut names = self.clone();
+        if names.id.is_none() && !names.alone {
+            names.id = default_among(found, ID_FIELD).map(str::to_owned);
+        }
+        names
+    }
 }
 
 /// The use of a value of a row.

@@ -15,7 +15,7 @@ use super::walk;
 use crate::face::failure::{Failure, Result};
 use crate::face::host::Host;
 use crate::formats::chunk::Extents;
-use crate::formats::fields::{Names, TEXT_FIELDS};
+use crate::formats::fields::{ID_FIELD, Names, TEXT_FIELDS};
 
 /// Bytes that a row of JSON Lines is taken to have, compressed or not.
 const TYPICAL_ROW: u64 = 1000;
@@ -93,27 +93,32 @@ impl Inputs {
         Ok(Self { sources, names, drawn: None })
     }
 
-    /// Reports the field of the texts if it is not the default, and warns of an id field that no
-    /// row has.
+    /// Reports the fields of texts and ids if they are not the usual ones, and warns of an id field
+    /// that no row has.
     fn announce(&self, console: &dyn Host) {
-        if self.names.text.is_none() {
+        let rows = || self.sources.iter().filter(|source| source.has_fields());
+        let report = |what: &str, usual: &str, fields: &mut dyn Iterator<Item = &str>| {
             let mut chosen: Vec<&str> = Vec::new();
-            for source in &self.sources {
-                let of_rows = source.has_fields();
-                let text = source.fields.texts.first().map_or("", String::as_str);
-                if of_rows && source.bring == Bring::Texts && !chosen.contains(&text) {
-                    chosen.push(text);
+            for field in fields {
+                if !chosen.contains(&field) {
+                    chosen.push(field);
                 }
             }
-            if chosen.iter().any(|text| *text != TEXT_FIELDS[0]) {
-                console.say(&format!("text from field {}", chosen.join(", ")));
+            if chosen.iter().any(|field| *field != usual) {
+                console.say(&format!("{what} from field {}", chosen.join(", ")));
             }
+        };
+        if self.names.text.is_none() {
+            let texts = rows().filter(|source| source.bring == Bring::Texts);
+            let fields = texts.filter_map(|source| source.fields.texts.first());
+            report("text", TEXT_FIELDS[0], &mut fields.map(String::as_str));
         }
-        if let Some(id) = &self.names.id {
-            let mut rows = self.sources.iter().filter(|source| source.has_fields()).peekable();
-            if rows.peek().is_some() && rows.all(|source| !source.has_id) {
+        match &self.names.id {
+            None => report("ids", ID_FIELD, &mut rows().map(|source| source.fields.id.as_str())),
+            Some(id) if rows().next().is_some() && rows().all(|source| !source.has_id) => {
                 console.warn(&format!("no row has the field \"{id}\" of --id-field"));
             }
+            Some(_) => {}
         }
     }
 

@@ -287,9 +287,10 @@ fn known(shown: &impl Shown) -> Option<&str> {
     known.or_else(|| TEXT_FIELDS.into_iter().find_map(|field| default_among(shown.names(), field)))
 }
 
-/// Chooses the text field of a source; refuses rows that have neither text nor fingerprint.
+/// Chooses the fields of a source; refuses rows that have neither text nor fingerprint.
 pub(crate) fn choose(source: &str, names: &Names, shown: &impl Shown) -> Result<Fields> {
     let found = shown.names();
+    let names = &names.with_id_among(found);
     let no_texts_needed = found.is_empty() || found.iter().any(|name| name == FINGERPRINT);
     let text = match &names.text {
         Some(text) if no_texts_needed || shown.holds(text) > Holds::Nothing => Some(&**text),

@@ -78,6 +78,22 @@ fn fields_in_capitals_and_in_chinese_are_texts_in_one_folder() {
 }
 
 #[test]
+fn an_id_in_capitals_is_the_id_unless_there_is_one_in_small_letters() {
+    let bench = Bench::new();
+    bench
+        .file("a.csv", format!("ID,Text\nx,\"{NEWS}\"\n,\"{NEWS}\"\n"))
+        .file("b.jsonl", serde_json::json!({"Id": "y", "text": NEWS}).to_string())
+        .file("c.jsonl", serde_json::json!({"ID": "other", "id": "z", "text": NEWS}).to_string());
+    let outcome = bench.ok("fingerprint a.csv b.jsonl c.jsonl");
+    assert!(outcome.stderr.contains("ids from field ID, Id, id"), "{}", outcome.stderr);
+    let ids: Vec<_> = outcome.json().into_iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(ids, ["x", "a.csv:3", "y", "z"]);
+    let named = bench.ok("fingerprint c.jsonl --id-field ID");
+    assert_eq!(named.json()[0]["id"], "other");
+    assert!(!named.stderr.contains("ids from"), "{}", named.stderr);
+}
+
+#[test]
 fn a_named_encoding_is_believed_and_malformed_bytes_are_told() {
     let bench = Bench::new();
     bench.file("a.txt", b"\xa4\xa4\xa4\xe5\xa9\xce\xadn");
