@@ -14,38 +14,33 @@ mod report;
 mod row;
 mod sources;
 mod state;
+mod task;
 mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use clap::Args;
 use hamdex::inspect::Header;
 use hamdex::join::Linkage;
 use hamdex::verify::Verification;
-use hamdex::{Fingerprint, Index, IndexOptions, dedup, for_width};
+use hamdex::{dedup, for_width};
 use hamdex_io::host::Host;
 
-use self::crowds::Samples;
-use self::dry::{Drawn, Spent};
-use self::files::{Files, Place, publish};
+use self::files::{Files, Place};
 use self::form::Form;
 pub(super) use self::page::difference;
-use self::page::{Page, PageFile, Summary};
+use self::page::{PageFile, Summary};
 use self::parts::PartsArgs;
-use self::report::{Report, Settings};
-use self::sources::Account;
-use self::state::Shard;
-use self::write::Members;
+use self::report::Report;
+use self::task::Task;
 use crate::advise::{self, Overrides, Resolved};
 use crate::costs;
 use crate::failure::{Failure, Result};
-use crate::input::{Ids, Inputs, Names, Policy, Reading, Rejects, Wanted};
-use crate::job::{Against, Documents, Keep, Purpose, To};
+use crate::input::{Inputs, Names};
+use crate::job::{Keep, To};
 use crate::options::verification::{LinkageArg, VerifyArg};
 use crate::options::{DistanceArg, MemoryArg, PipelineArgs, RowArgs, TmpArg, WidthArg};
-use crate::output::Output;
 use crate::session::Session;
 use crate::settings;
 use crate::size::Count;
@@ -255,9 +250,9 @@ impl DedupArgs {
                 self.prefer
             ));
         }
-        for_width!(bits, F => {
-            self.dedup::<F>(session, &inputs, &resolved, (&files, page), (None, drawn), done)
-        })?;
+        let (inputs, resolved, files) = (&inputs, &resolved, &files);
+        let task = Task { args: self, session, inputs, resolved, files };
+        for_width!(bits, F => task.run::<F>(page, drawn, None, done))?;
         place.keep();
         Ok(())
     }
@@ -292,168 +287,6 @@ impl DedupArgs {
         self.verify.require_stored(header.keeps_features)?;
         let pipeline = stored::pipeline_for(&self.pipeline, header, index, inputs)?;
         settings::resolve_against(header, pipeline, distance, verify).map(Resolved::from)
-    }
-
-    #[allow(clippy::too_many_lines)] // one step after another
-    fn dedup<F: Fingerprint>(
-        &self,
-        session: &Session,
-        inputs: &Arc<Inputs>,
-        resolved: &Resolved,
-        (files, mut page): (&Files, Option<Page>),
-        (shard, drawn): (Option<&mut Shard<'_, F>>, Option<Drawn>),
-        done: &mut dyn FnMut(&Report<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let started = Instant::now();
-        let Resolved { distance, verification, .. } = *resolved;
-        if distance > F::MAX_DISTANCE {
-            let (bits, max) = (F::BITS, F::MAX_DISTANCE);
-            return Err(hamdex::Error::InvalidDistance { distance, bits, max }.into());
-        }
-        let pipeline = resolved.pipeline.as_ref();
-        let reading = Reading {
-            inputs,
-            pipeline,
-            console: &session.console,
-            ids: Ids::Labels,
-            keep_blank: !self.drop_empty,
-            after: None,
-            wanted: Wanted::by(verification),
-        };
-        let open = |name: &str| {
-            files.beside(name).map(|path| Output::file(&path, files.overwrite)).transpose()
-        };
-        let policy = Policy { overwrite: session.overwrite, ..self.rows.policy() };
-        let mut rejects = Rejects::new(policy, &session.console)?;
-        rejects.write_to(open(files::REJECTS)?);
-        if let Some(shard) = &shard {
-            rejects.name(shard.place(files::REJECTS));
-        }
-        let near = self.near(distance, verification)?;
-        let (keep, unique, against) =
-            (&self.prefer, self.unique_by.is_some(), self.against.is_some());
-        let sourced = self.source_field.is_some();
-        let purpose = Purpose { keep, near: &near, unique, against, sourced };
-        let mut documents = Documents::<F>::new(&purpose)?;
-        let totals = reading.run::<F>(&mut rejects, &mut documents)?;
-        documents.require_fields(&self.prefer, self.source_field.as_deref())?;
-        let total = documents.rows();
-        let against = self.against.as_ref().map(|index| {
-            let memory = self.memory.memory.0;
-            Index::open_with(index, &IndexOptions::new().read_only(true).memory(memory))
-        });
-        advise::say_unverified(&session.console, documents.without());
-        let against = against.transpose()?;
-        let against = match (&shard, &against) {
-            (Some(shard), _) => Against::State(&*shard.state),
-            (None, Some(index)) => Against::Index(index),
-            (None, None) => Against::Nothing,
-        };
-        let evidence = documents.evidence();
-        let wanted = self.to.map(|to| to.rows(total));
-        let choice = documents.decide(against, wanted, &session.console)?;
-        session.console.end_phase();
-        let of_units = (pipeline, &near, self.memory.memory.0);
-        let cutting = self.parts.find(&session.console, inputs, (&choice, &totals), of_units)?;
-        let mut samples = Samples::of(&choice.decisions, total);
-        let seen = page.as_mut().map(|page| page.choose(&choice.decisions, pipeline));
-        let (rows, kept) = {
-            let shown = (seen, &mut samples);
-            pass::run(session, inputs, files, (&choice, &totals), shown, (cutting.as_ref(), &near))?
-        };
-        let members = Members {
-            choice: &choice,
-            kept: &kept,
-            inputs,
-            origins: &totals.origins,
-            unique_by: self.unique_by.as_deref(),
-        };
-        let mut duplicates = open(files::DUPLICATES)?;
-        members.write_duplicates(duplicates.as_mut(), &mut |distance, similarity| {
-            if let Some(page) = &mut page {
-                page.notes.note(distance, similarity);
-            }
-        })?;
-        let mut clusters = open(files::CLUSTERS)?;
-        if let Some(clusters) = &mut clusters {
-            members.write_clusters(clusters)?;
-        }
-        let mut boilerplate = match &cutting {
-            Some(_) => open(files::BOILERPLATE)?,
-            None => None,
-        };
-        if let (Some(file), Some(cutting)) = (&mut boilerplate, &cutting) {
-            cutting.write(file)?;
-        }
-        let account = Account::of(&members)?;
-        let (removed, seconds) = (total - kept.count, started.elapsed().as_secs_f64());
-        let fingerprint = F::BYTES;
-        let limit = near.memory;
-        let spent = Spent { documents: total, removed, evidence, fingerprint, limit, seconds };
-        let mut report = Report {
-            rows: totals.rows,
-            documents: total,
-            kept: kept.count,
-            removed,
-            removed_against_index: choice.decisions.near_stored() as u64,
-            removed_unique_by: choice.repeats.len() as u64,
-            removed_boilerplate: kept.parts.as_ref().map(|parts| parts.removed),
-            not_compared: totals.blank.clone(),
-            clusters: choice.decisions.clusters().len() as u64,
-            rejects: rejects.count(),
-            skipped_binary: totals.binary,
-            skipped_status: totals.passed.status,
-            skipped_type: totals.passed.kind,
-            seconds,
-            sample: drawn.map(|drawn| drawn.whole(&spent)),
-            parts: kept.parts.as_ref(),
-            settings: Settings {
-                inputs: inputs.sources.iter().map(|source| source.name.as_str()).collect(),
-                bits: F::BITS,
-                distance,
-                verification: verification.to_string(),
-                verified_with_kept: self.linkage(verification) == Linkage::Representative,
-                pipeline: pipeline.map_or("", |pipeline| pipeline.descriptor()),
-                keep: self.prefer.to_string(),
-                to: wanted,
-                unique_by: self.unique_by.as_deref(),
-                against: self.against.as_ref().map(|index| index.display().to_string()),
-                state: self.state.as_ref().map(|index| index.display().to_string()),
-            },
-            advice: resolved.advice.as_ref(),
-            largest: members.largest()?,
-            crowds: samples.crowds(),
-            sources: account.rows,
-            gone: account.gone,
-            warnings: Vec::new(),
-        };
-        let alarms = [report.crowd_warnings(), account.warnings].concat();
-        for alarm in &alarms {
-            session.console.warn(alarm);
-        }
-        report.warnings = alarms;
-        let mut file = open(files::REPORT)?;
-        if let Some(file) = &mut file {
-            report.write(file)?;
-        }
-        let page = page.map(|page| page.write(&report, &members.sizes())).transpose()?;
-        let mut written: Vec<Output> =
-            [duplicates, clusters, boilerplate, file, page, rejects.finish()?]
-                .into_iter()
-                .flatten()
-                .collect();
-        written.extend(rows.close(inputs, files, &session.console)?);
-        publish(written, &files.stale(cutting.is_some()))?;
-        if let Some(shard) = shard {
-            shard.commit(&members, &session.console)?;
-        }
-        done(&report)?;
-        match wanted {
-            Some(wanted) if report.kept > wanted => {
-                Err(Failure::Unreached { left: report.kept, wanted })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Returns the settings that define near-duplicates.

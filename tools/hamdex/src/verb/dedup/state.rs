@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::files::{self, Files};
 use super::form::Form;
+use super::task::Task;
 use super::write::Members;
 use super::{DedupArgs, Place};
 use crate::advise::{self, Overrides, Resolved};
@@ -257,8 +258,8 @@ impl DedupArgs {
                 });
                 Ok(())
             };
-            let files = (&files, None);
-            match self.dedup::<F>(session, &one, resolved, files, (Some(&mut shard), None), done) {
+            let task = Task { args: self, session, inputs: &one, resolved, files: &files };
+            match task.run::<F>(None, None, Some(&mut shard), done) {
                 // One bad file must not stop the ones after it.
                 Err(failure) if failure.is_of_data() => {
                     let failure = format!("{name}: {failure}");
