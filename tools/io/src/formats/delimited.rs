@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use csv::ByteRecord;
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs_io::DecodeReaderBytesBuilder;
 use hamdex::text::Encoding;
 
 use super::chunk::MAX_ROW;
@@ -34,14 +36,20 @@ pub(crate) struct Table {
     /// Names of the columns; of an empty file none.
     pub(crate) header: Vec<String>,
     id: Option<String>,
-    encoding: Encoding,
+    encoding: &'static encoding_rs::Encoding,
     left: Arc<AtomicU64>,
 }
 
 /// Reads the header. `usual` is the byte between cells, unless the header has more of another.
 pub(crate) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) -> Result<Table> {
     let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
-    let encoding = resolve(name, names.encoding, head)?;
+    let mut encoding = resolve(name, names.encoding, head)?;
+    // Commas and line ends are characters there, not bytes.
+    if [UTF_16LE, UTF_16BE].contains(&encoding) {
+        let decoder = DecodeReaderBytesBuilder::new().encoding(Some(encoding)).build(reader);
+        (reader, encoding) = (open::buffered(decoder), UTF_8);
+    }
+    let head = reader.fill_buf().map_err(|e| Failure::io(name, e))?;
     let mark = if head.starts_with(BOM) { BOM.len() } else { 0 };
     let delimiter = names.delimiter.unwrap_or_else(|| sniff(usual, head));
     reader.consume(mark);
@@ -57,7 +65,7 @@ pub(crate) fn begin(name: &str, usual: u8, names: &Names, mut reader: Reader) ->
         record.clear();
     }
     let mut header: Vec<String> =
-        record.iter().map(|cell| encoding.decode(cell).text.into_owned()).collect();
+        record.iter().map(|cell| encoding.decode_with_bom_removal(cell).0.into_owned()).collect();
     for (name, number) in header.iter_mut().zip(1..) {
         if name.is_empty() {
             *name = format!("column{number}");
@@ -95,27 +103,18 @@ pub(crate) fn refused(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((reason, rest.get(end + 1..)?))
 }
 
-/// Detects the encoding of cells from the first lines, unless the user names it.
-fn resolve(name: &str, named: Encoding, head: &[u8]) -> Result<Encoding> {
-    if head.contains(&0) {
-        let reason = "contains zero bytes, so it is UTF-16 or binary; convert it with 'iconv -f \
-                      UTF-16 -t UTF-8'";
-        return Err(Failure::table(name, reason));
+/// Returns the encoding of a table: the named one, else what the first lines show.
+fn resolve(name: &str, named: Encoding, head: &[u8]) -> Result<&'static encoding_rs::Encoding> {
+    let zeros = head.contains(&0);
+    // The line end of UTF-16 is two bytes.
+    let end = head.iter().rposition(|&byte| byte == b'\n').filter(|_| !zeros);
+    let lines = end.and_then(|end| head.get(..=end)).unwrap_or(head);
+    let found = named.decode(lines).encoding;
+    let encoding = encoding_rs::Encoding::for_label(found.as_bytes()).unwrap_or(UTF_8);
+    if zeros && ![UTF_16LE, UTF_16BE].contains(&encoding) {
+        return Err(Failure::table(name, "contains zero bytes, so it is no text"));
     }
-    if named != Encoding::AUTO {
-        return Ok(named);
-    }
-    let end = head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
-    let found = Encoding::AUTO.decode(head.get(..end).unwrap_or_default()).encoding;
-    found.parse().map_err(|_| {
-        Failure::file(
-            name,
-            format!(
-                "has the encoding {found}, which is not supported; convert \
-                                     it with iconv"
-            ),
-        )
-    })
+    Ok(encoding)
 }
 
 /// Returns an error if a record never ends, such as behind a quote that is not closed.
@@ -201,7 +200,8 @@ impl Pieces for Lines {
             table.row(buffer)?;
         } else {
             write!(buffer, "\0record of {found} fields under a header of {wanted}\0")?;
-            let cells = table.record.iter().map(|cell| table.encoding.decode(cell).text);
+            let cells =
+                table.record.iter().map(|cell| table.encoding.decode_with_bom_removal(cell).0);
             let cells = cells.collect::<Vec<_>>().join(",").replace(['\n', '\r'], " ");
             buffer.extend_from_slice(cells.as_bytes());
         }
@@ -223,7 +223,7 @@ impl Table {
             }
             serde_json::to_writer(&mut *buffer, column)?;
             buffer.push(b':');
-            serde_json::to_writer(&mut *buffer, &self.encoding.decode(cell).text)?;
+            serde_json::to_writer(&mut *buffer, &self.encoding.decode_with_bom_removal(cell).0)?;
         }
         buffer.push(b'}');
         Ok(())
@@ -278,9 +278,24 @@ mod tests {
     }
 
     #[test]
+    fn tables_in_utf_16_are_read_with_and_without_a_mark() {
+        let rows = "id,text\r\n1,\"人民日报,\n的记者\"\r\n2,😀\n";
+        let lines =
+            ["", r#"{"id":"1","text":"人民日报,\n的记者"}"#, "", r#"{"id":"2","text":"😀"}"#];
+        let units = || rows.encode_utf16();
+        let big: Vec<u8> = units().flat_map(u16::to_be_bytes).collect();
+        let little: Vec<u8> = units().map(u16::swap_bytes).flat_map(u16::to_be_bytes).collect();
+        let marked =
+            [[b"\xff\xfe", little.as_slice()].concat(), [b"\xfe\xff", big.as_slice()].concat()];
+        for bytes in marked.iter().chain([&little, &big]) {
+            assert_eq!(json(bytes).lines().collect::<Vec<_>>(), lines);
+        }
+    }
+
+    #[test]
     fn tables_that_cannot_be_read_are_refused_by_name() {
         let refusal = |content: &[u8]| table(content).err().unwrap().to_string();
-        assert!(refusal(b"i\0d\0,\0").contains("UTF-16"));
+        assert!(refusal(b"id,text\n\x01\0,a\n").contains("zero bytes"));
         assert!(refusal(b"id,text,text\n1,a,b\n").contains("two columns named \"text\""));
         assert_eq!(json(b""), "\n");
         assert_eq!(table(b"id,,text,\n").unwrap().header, ["id", "column2", "text", "column4"]);

@@ -2,6 +2,7 @@
 //!
 //! The first thousand rows decide what a source holds, never one row.
 
+use std::borrow::Cow;
 use std::io::{BufRead, Read};
 
 use super::exported::{self, Export};
@@ -20,6 +21,9 @@ const BYTES: usize = 4 << 20;
 
 /// Fields that a message names.
 const SHOWN: usize = 20;
+
+/// Characters of a field's name in a message.
+const NAME: usize = 60;
 
 /// Whether rows have texts or fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -316,13 +320,21 @@ fn holds_only_fields(shown: &impl Shown, text: &str) -> bool {
     shown.holds(text) == Holds::Others && shown.paths().iter().any(is_within)
 }
 
+/// Cuts a name to what a message has room for; a file read in a wrong way has names of megabytes.
+fn short(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}...", name.get(..end).unwrap_or_default()).into(),
+        None => name.into(),
+    }
+}
+
 fn no_text(source: &str, lacks: &'static str, text: &str, shown: &impl Shown) -> Failure {
     let paths = shown.paths();
     // Rows that cannot be read have names only.
     let found = if paths.is_empty() { shown.names() } else { &paths };
-    let mut fields: Vec<&str> = found.iter().map(String::as_str).take(SHOWN).collect();
+    let mut fields: Vec<Cow<'_, str>> = found.iter().take(SHOWN).map(|name| short(name)).collect();
     if found.len() > SHOWN {
-        fields.push("...");
+        fields.push("...".into());
     }
     Failure::NoTextField {
         path: source.to_owned(),

@@ -71,8 +71,16 @@ fn fields_in_capitals_and_in_chinese_are_texts_in_one_folder() {
         .file("all/c.jsonl", serde_json::json!({"标题": "x", "正文": NEWS}).to_string());
     let outcome = bench.ok("dedup all -o out --json").json();
     assert_eq!((&outcome[0]["documents"], &outcome[0]["kept"]), (&3.into(), &1.into()));
+    let rows = format!("Id\tText\r\n1\t\"{NEWS}\"\r\n");
+    bench.file("excel.tsv", [b"\xff\xfe", utf16_le(&rows).as_slice()].concat());
+    let outcome = bench.ok("dedup all excel.tsv -o excel --json").json();
+    assert_eq!((&outcome[0]["documents"], &outcome[0]["kept"]), (&4.into(), &1.into()));
     bench.file("all/d.csv", format!("编号,说明\n1,\"{NEWS}\"\n"));
     bench.run("dedup all -o all-out").refused(3, &["说明", "--text-field"]);
+    bench.file("misread.csv", "说明".repeat(100_000) + "\n1\n");
+    let outcome = bench.run("dedup misread.csv -o misread");
+    outcome.refused(3, &["说明说明...", "--text-field"]);
+    assert!(outcome.stderr.len() < 1000, "{}", outcome.stderr);
     let named = bench.ok("dedup all -o named --text-field 内容,Text,正文,说明 --json").json();
     assert_eq!((&named[0]["documents"], &named[0]["kept"]), (&4.into(), &1.into()));
 }
