@@ -238,7 +238,7 @@ impl InsertArgs {
             }
         };
         let mut summary = batches.finish()?;
-        summary.repeated = totals.repeated;
+        summary.repeated += totals.repeated;
         summary.rejects = rejects.count();
         rejects.finish()?;
         summary.seconds = started.elapsed().as_secs_f64();
@@ -328,10 +328,9 @@ impl<F: Fingerprint> Batches<'_, F> {
         if let Some(near) = self.near {
             let (refused, report) =
                 self.index.insert_batch_if_new_counted(&self.waiting, near, self.durability)?;
-            self.count(report);
+            self.count(report, refused.iter().flatten().count());
             for ((key, ..), near) in self.waiting.iter().zip(refused) {
                 let Some(near) = near else { continue };
-                self.summary.refused += 1;
                 let (id, of) = (Name::of(key), Name::of(&near.key));
                 let (distance, similarity) = (near.distance, near.similarity.map(size::similarity));
                 let line = Refused { id, of, distance, similarity };
@@ -342,13 +341,17 @@ impl<F: Fingerprint> Batches<'_, F> {
             }
         } else {
             let report = self.index.insert_batch(&self.waiting, self.durability)?;
-            self.count(report);
+            self.count(report, 0);
         }
         self.waiting.clear();
         Ok(())
     }
 
-    fn count(&mut self, report: BatchReport) {
+    fn count(&mut self, report: BatchReport, refused: usize) {
+        let new = (self.waiting.len() - refused) as u64;
+        // A later row of the batch took the place of the others.
+        self.summary.repeated += new - report.inserted - report.replaced;
+        self.summary.refused += refused as u64;
         self.summary.inserted += report.inserted;
         self.summary.replaced += report.replaced - report.unchanged;
         self.summary.unchanged += report.unchanged;

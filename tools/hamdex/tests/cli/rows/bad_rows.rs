@@ -189,6 +189,7 @@ fn insert_stores_the_first_or_the_last_row_of_an_id_if_asked() {
     assert!(first.stderr.contains("inserted 3, replaced 0"), "{}", first.stderr);
     let last = bench.ok(&format!("insert last {inputs} --on-repeat last"));
     assert!(!last.stderr.contains("--on-repeat"), "{}", last.stderr);
+    assert!(last.stderr.contains("repeated ids dropped: 3"), "{}", last.stderr);
     for (index, kept) in [("first", [1, 3, 5]), ("last", [4, 3, 6])] {
         let stored = bench.export(index);
         let rows = [row("\"x\"", kept[0]), row("\"y\"", kept[1]), row("0", kept[2])];
