@@ -419,6 +419,7 @@ impl<F: Fingerprint> Work<'_, F> {
         self.rejects.add(place, reason, row)
     }
 
+    /// Drops or rejects a row with the id of an earlier one.
     fn repeated(
         &mut self,
         origin: u64,
