@@ -13,8 +13,7 @@ use hamdex::{Fingerprint, Index, Progress};
 
 use crate::documents::evidence::Proofs;
 use crate::documents::ordinals::Ordinals;
-use crate::documents::read::{Blank, Document};
-use crate::documents::sink::Sink;
+use crate::documents::sink::{Blank, Document, Sink};
 use crate::face::failure::{Failure, Result};
 use crate::face::size::Count;
 

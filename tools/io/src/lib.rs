@@ -23,9 +23,9 @@ mod sources;
 
 pub use documents::evidence::{Proofs, Wanted};
 pub use documents::make::{json_string, row_label, row_text, says_html, takes_html};
-pub use documents::read::{Bad, Blank, Document, Ids, Reading, Repeat, Totals};
+pub use documents::read::{Ids, Reading, Repeat, Totals};
 pub use documents::reject::{MaxBad, Place, Policy, Reason, Rejects};
-pub use documents::sink::Sink;
+pub use documents::sink::{Bad, Blank, Document, Sink};
 pub use documents::tables::{learn, readable_twice};
 pub use documents::{evidence, key, tables};
 pub use face::{failure, host, output, size, temporary, visible};

@@ -8,7 +8,7 @@ use super::key::{self, Name};
 use super::make::{Made, Maker, Sketch};
 use super::reject::{At, Kinds, Place, Reason, Rejects};
 use super::seen::{Seeds, Seen};
-use super::sink::Sink;
+use super::sink::{Bad, Blank, Document, Sink};
 use crate::face::failure::Result;
 use crate::face::host::Host;
 use crate::face::size;
@@ -21,46 +21,6 @@ use crate::sources::source::Source;
 use hamdex::Fingerprint;
 use hamdex::dedup::Stamp;
 use hamdex::text::Pipeline;
-
-/// A good row.
-#[derive(Debug)]
-pub struct Document<'a, F> {
-    pub key: &'a [u8],
-    pub fingerprint: F,
-    /// Features of the text; `None` for a row that brought its fingerprint.
-    pub features: Option<usize>,
-    /// Characters of the text.
-    pub length: u64,
-    pub stamp: Stamp,
-    pub proofs: Proofs,
-    /// Stands for the value that the row must not share.
-    pub unique: Option<u128>,
-    /// Source of the row, by a field.
-    pub source: Option<Box<str>>,
-    /// File of the row, and the spot there.
-    pub place: Place<'a>,
-    /// Ordinal of the row over all inputs.
-    pub origin: u64,
-}
-
-/// A row that cannot be used.
-#[derive(Debug)]
-pub struct Bad<'a> {
-    pub reason: &'a Reason,
-    pub place: Place<'a>,
-    pub origin: u64,
-}
-
-/// A good row with nothing to compare.
-#[derive(Debug)]
-pub struct Blank {
-    pub reason: &'static str,
-    pub length: u64,
-    pub stamp: Stamp,
-    pub unique: Option<u128>,
-    pub source: Option<Box<str>>,
-    pub origin: u64,
-}
 
 /// The kind of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
