@@ -66,19 +66,19 @@ fn is_even_kana(second: u8, third: u8) -> bool {
 }
 
 #[inline]
-fn within(byte: u8, range: std::ops::Range<u8>) -> bool {
+const fn within(byte: u8, range: std::ops::Range<u8>) -> bool {
     byte.wrapping_sub(range.start) < range.end - range.start
 }
 
 /// Returns true for ASCII white space that is not even: tabs, and line breaks but line feeds.
 #[inline]
-fn is_odd_white(byte: u8) -> bool {
+const fn is_odd_white(byte: u8) -> bool {
     (byte == b'\t') | within(byte, 0x0b..0x0e)
 }
 
 /// Returns true if a byte is ASCII white space.
 #[inline]
-fn is_white(byte: u8) -> bool {
+const fn is_white(byte: u8) -> bool {
     (byte == b' ') | within(byte, b'\t'..0x0e)
 }
 
@@ -93,10 +93,10 @@ const fn classes() -> [u8; 256] {
     let mut classes = [STOP; 256];
     let mut byte = 0_u8;
     while byte < 0x80 {
-        classes[byte as usize] = match byte {
-            b' ' | b'\n' => WHITE,
-            b'\t' | 0x0b..=b'\r' => STOP,
-            _ => EVEN,
+        classes[byte as usize] = match (is_white(byte), is_odd_white(byte)) {
+            (false, _) => EVEN,
+            (true, false) => WHITE,
+            (true, true) => STOP,
         };
         byte += 1;
     }
