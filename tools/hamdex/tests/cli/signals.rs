@@ -75,6 +75,7 @@ fn a_run_that_waits_for_input_ends_and_clears_its_files() {
         assert_eq!(ended.code(), Some(status), "{text}");
         assert!(text.contains("interrupted"), "{text}");
         assert_eq!(temporary(&bench, "tmp"), [""; 0]);
+        assert!(!bench.path("out").exists());
     }
 }
 

@@ -183,23 +183,37 @@ type Identity = (u64, u64);
 
 /// Remembers a temporary file.
 fn note(path: &Path, file: &File) {
-    let Ok(found) = file.metadata() else { return };
+    if let Ok(found) = file.metadata() {
+        remember(path, &found);
+    }
+}
+
+/// Remembers a directory that this process made for its results.
+pub fn note_directory(path: &Path) {
+    if let Ok(found) = path.symlink_metadata() {
+        remember(path, &found);
+    }
+}
+
+fn remember(path: &Path, found: &Metadata) {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.push((path.to_path_buf(), identity(&found)));
+    made.push((path.to_path_buf(), identity(found)));
 }
 
 /// Removes every temporary file of this process, for an end that runs no destructors,
-/// if it is still there under its first name.
+/// if it is still there under its first name, and then every empty directory.
 pub fn clear() {
     let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    for (path, made) in made.iter() {
-        if path.symlink_metadata().is_ok_and(|found| identity(&found) == *made) {
-            let _ = std::fs::remove_file(path);
+    for (path, made) in made.iter().rev() {
+        let Ok(found) = path.symlink_metadata() else { continue };
+        if identity(&found) == *made {
+            let remove = if found.is_dir() { std::fs::remove_dir } else { std::fs::remove_file };
+            let _ = remove(path);
         }
     }
 }
 
-fn identity(found: &std::fs::Metadata) -> Identity {
+fn identity(found: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (found.dev(), found.ino())
 }
@@ -270,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_files_that_were_noted_are_removed() {
+    fn only_what_was_noted_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         for name in ["noted", "replaced", "renamed", "other"] {
@@ -284,10 +298,20 @@ mod tests {
         let held = File::open(path("replaced")).unwrap();
         std::fs::remove_file(path("replaced")).unwrap();
         std::fs::write(path("replaced"), "by another process").unwrap();
+        for name in ["empty", "with results"] {
+            std::fs::create_dir(path(name)).unwrap();
+            note_directory(&path(name));
+        }
+        std::fs::write(path("with results/kept"), "x").unwrap();
+        let inner = path("empty/file");
+        std::fs::write(&inner, "x").unwrap();
+        note(&inner, &File::open(&inner).unwrap());
         clear();
         drop(held);
         for (name, stays) in
             [("noted", false), ("replaced", true), ("result", true), ("other", true)]
+                .into_iter()
+                .chain([("empty", false), ("with results", true)])
         {
             assert_eq!(path(name).exists(), stays, "{name}");
         }

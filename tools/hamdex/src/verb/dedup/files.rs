@@ -12,6 +12,7 @@ use super::form::Form;
 use crate::failure::{Failure, Result};
 use crate::input::{Compression, Inputs, Kind, Source, is_index, without_compression};
 use crate::output::{Output, Overwrite, is_stdout};
+use crate::temporary;
 
 /// Extensions of files that are not directories either, but what is not written.
 const REFUSED: [&str; 22] = [
@@ -289,6 +290,9 @@ impl<'a> Place<'a> {
         let Some(path) = path else { return Ok(Self { made: None }) };
         let made = !path.exists();
         std::fs::create_dir_all(path).map_err(|e| Failure::io(path, e))?;
+        if made {
+            temporary::note_directory(path);
+        }
         Ok(Self { made: made.then_some(path) })
     }
 
