@@ -343,7 +343,7 @@ impl<F: Fingerprint> Work<'_, F> {
             self.totals.rows += 1;
             if !new {
                 let reason = Reason::DuplicateId(Name::of(&key).to_string());
-                self.repeated(origin, place(origin), reason, None)?;
+                self.reject(origin, place(origin), reason, None)?;
                 continue;
             }
             self.totals.documents += 1;
@@ -375,23 +375,13 @@ impl<F: Fingerprint> Work<'_, F> {
         reason: Reason,
         row: Option<&[u8]>,
     ) -> Result<()> {
-        self.sink.bad(&Bad { reason: &reason, place, origin })?;
-        self.rejects.add(place, reason, row)
-    }
-
-    /// Drops or rejects a row with the id of an earlier one.
-    fn repeated(
-        &mut self,
-        origin: u64,
-        place: Place<'_>,
-        reason: Reason,
-        row: Option<&[u8]>,
-    ) -> Result<()> {
-        if self.reading.ids == Ids::Keys(Repeat::Drop) {
+        let repeats = matches!(reason, Reason::DuplicateId(_) | Reason::DuplicateUri(_));
+        if repeats && self.reading.ids == Ids::Keys(Repeat::Drop) {
             self.totals.repeated += 1;
             return Ok(());
         }
-        self.reject(origin, place, reason, row)
+        self.sink.bad(&Bad { reason: &reason, place, origin })?;
+        self.rejects.add(place, reason, row)
     }
 
     fn take(
@@ -423,7 +413,7 @@ impl<F: Fingerprint> Work<'_, F> {
                 (At::Record(..), WarcId::Uri) => Reason::DuplicateUri(name),
                 _ => Reason::DuplicateId(name),
             };
-            return self.repeated(origin, place, reason, row);
+            return self.reject(origin, place, reason, row);
         }
         self.totals.documents += 1;
         self.totals.malformed += u64::from(replaced > 0);

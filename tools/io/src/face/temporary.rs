@@ -201,7 +201,7 @@ fn remember(path: &Path, found: &Metadata) {
 }
 
 /// Removes every temporary file of this process, for an end that runs no destructors,
-/// if it is still there under its first name, and then every empty directory.
+/// if it is still there under its first name, and the directories that it noted, if empty.
 pub fn clear() {
     let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     for (path, made) in made.iter().rev() {

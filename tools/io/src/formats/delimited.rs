@@ -110,7 +110,8 @@ fn resolve(name: &str, named: Encoding, head: &[u8]) -> Result<&'static encoding
     let end = head.iter().rposition(|&byte| byte == b'\n').filter(|_| !zeros);
     let lines = end.and_then(|end| head.get(..=end)).unwrap_or(head);
     let found = named.decode(lines).encoding;
-    let encoding = encoding_rs::Encoding::for_label(found.as_bytes()).unwrap_or(UTF_8);
+    let encoding = encoding_rs::Encoding::for_label(found.as_bytes());
+    let encoding = encoding.expect("the name of an encoding is one of its labels");
     if zeros && ![UTF_16LE, UTF_16BE].contains(&encoding) {
         return Err(Failure::table(name, "contains zero bytes, so it is no text"));
     }
